@@ -1,0 +1,112 @@
+"""Everything that can go wrong for a user, as one tree of exceptions.
+
+Each error says what was received, what was expected and what to do about it, and carries the
+exit code of the command line. Anything else that escapes is a bug of varfocus (exit code 1).
+"""
+
+from __future__ import annotations
+
+
+class VarfocusError(Exception):
+    """Base of all errors a user can cause.
+
+    Parameters
+    ----------
+    received : str
+        What varfocus was given, naming the file or parameter.
+    expected : str, optional
+        What it needs instead.
+    remedy : str, optional
+        What the user can do.
+    """
+
+    exit_code = 1
+
+    def __init__(self, received: str, expected: str = "", remedy: str = "") -> None:
+        self.received, self.expected, self.remedy = received, expected, remedy
+        super().__init__(received, expected, remedy)
+
+    def __str__(self) -> str:
+        return "\n".join(line for line in (self.received, self.expected, self.remedy) if line)
+
+
+class UsageError(VarfocusError):
+    """The request itself does not make sense."""
+
+    exit_code = 2
+
+
+class ParameterError(UsageError, ValueError):
+    """A parameter is unknown, out of range, or does not belong to the chosen method."""
+
+
+class OutputError(UsageError):
+    """The output cannot be written where it was asked for."""
+
+
+class OutputExistsError(OutputError):
+    """The output is there already and overwriting was not asked for."""
+
+
+class InputError(VarfocusError):
+    """The input cannot be read, or its parts do not belong together."""
+
+    exit_code = 3
+
+
+class NoFramesError(InputError):
+    """Nothing at the given place can be read as a frame."""
+
+
+class TooFewFramesError(InputError):
+    """There are frames, but not enough of them to speak of focus."""
+
+
+class UnreadableFrameError(InputError):
+    """A file is missing, damaged, or not an image of a supported kind."""
+
+
+class MixedFramesError(InputError):
+    """Frames differ in size, channels or number type."""
+
+
+class NotFiniteError(InputError):
+    """Pixels are NaN or infinite."""
+
+
+class NoContrastError(InputError):
+    """No frame shows any structure, so nothing can be in focus."""
+
+
+class FocusPositionsError(InputError):
+    """Focus positions do not fit the frames, or are not in order."""
+
+
+class TooLargeError(VarfocusError):
+    """The job exceeds a limit on size or memory."""
+
+    exit_code = 4
+
+
+class SolverError(VarfocusError):
+    """The minimisation failed; the last good iterate comes along as ``state``.
+
+    Parameters
+    ----------
+    received, expected, remedy : str
+        As in `VarfocusError`.
+    state : object, optional
+        The solver's last finite state.
+    """
+
+    exit_code = 5
+
+    def __init__(
+        self, received: str, expected: str = "", remedy: str = "", state: object = None
+    ) -> None:
+        super().__init__(received, expected, remedy)
+        self.state = state
+
+
+class VarfocusWarning(UserWarning):
+    """Something was adjusted or looks doubtful, but the result stands."""

@@ -1,0 +1,307 @@
+"""A focus stack: frames that are decoded when asked for, and where each was focused.
+
+Properties come before pixels: shape and dtype of every frame are known, and known to agree,
+before the first frame is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from varfocus.errors import (
+    FocusPositionsError,
+    InputError,
+    MixedFramesError,
+    NotFiniteError,
+    TooFewFramesError,
+    UnreadableFrameError,
+)
+
+FRAMES = "frames"
+"""The unit of depth when no focus positions are known."""
+
+
+class Frame(Protocol):
+    """One frame: its properties now, its pixels on demand."""
+
+    @property
+    def name(self) -> str:
+        """What to call the frame in front of people."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(H, W)`` or ``(H, W, 3)``, as `read` will return it."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype that `read` will return: uint8, uint16 or float32."""
+
+    def read(self) -> NDArray[Any]:
+        """Decode the pixels."""
+
+
+@dataclass(frozen=True)
+class ArrayFrame:
+    """A frame that is already in memory."""
+
+    name: str
+    pixels: NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the pixels."""
+        return self.pixels.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Number type of the pixels."""
+        return self.pixels.dtype
+
+    def read(self) -> NDArray[Any]:
+        """Return the pixels."""
+        return self.pixels
+
+
+@dataclass(frozen=True)
+class FocusStack:
+    """Frames of one scene, each focused at another distance.
+
+    Parameters
+    ----------
+    frames : sequence of Frame
+        At least two, in the order of focus.
+    focus : array_like of shape (n,), optional
+        Focus position or distance of each frame, strictly increasing or decreasing.
+    unit : str
+        Unit of `focus` and therefore of the depth; ``"frames"`` when `focus` is None.
+    files : sequence of Path
+        Where the frames came from, for the record.
+
+    Raises
+    ------
+    TooFewFramesError, MixedFramesError, FocusPositionsError
+        If the frames do not make a stack.
+    """
+
+    frames: Sequence[Frame]
+    focus: NDArray[np.float64] | None = None
+    unit: str = FRAMES
+    files: Sequence[Path] = field(default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "frames", tuple(self.frames))
+        _check_frames(self.frames)
+        if self.focus is not None:
+            object.__setattr__(self, "focus", _checked_focus(self.focus, len(self.frames)))
+
+    @classmethod
+    def from_array(
+        cls, images: ArrayLike, focus: ArrayLike | None = None, unit: str | None = None
+    ) -> FocusStack:
+        """Make a stack of an array in memory.
+
+        Parameters
+        ----------
+        images : array_like of shape (n, H, W) or (n, H, W, C)
+            C of 1, 3 or 4; a fourth channel is alpha and is ignored. Any of uint8, uint16, float.
+        focus : array_like of shape (n,), optional
+            Focus position of each frame.
+        unit : str, optional
+            Unit of `focus`.
+
+        Returns
+        -------
+        FocusStack
+            Frames are views of `images` where dtype and channels allow.
+        """
+        array = np.asarray(images)
+        if array.ndim not in (3, 4) or (array.ndim == 4 and array.shape[-1] not in (1, 2, 3, 4)):
+            raise InputError(
+                f"received an array of shape {array.shape}",
+                "expected (frames, height, width) or (frames, height, width, channels) "
+                "with 1 to 4 channels",
+                "Put the frames on the first axis and the channels on the last.",
+            )
+        array = without_alpha(supported_dtype(array, "the array"))
+        frames = [ArrayFrame(f"frame {k}", pixels) for k, pixels in enumerate(array)]
+        return cls(frames).with_focus(focus, unit)
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return (self.read(k) for k in range(len(self)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of every frame."""
+        height, width = self.frames[0].shape[:2]
+        return height, width
+
+    @property
+    def channels(self) -> int:
+        """1 for grey, 3 for colour."""
+        return 1 if len(self.frames[0].shape) == 2 else self.frames[0].shape[2]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Number type of every frame."""
+        return self.frames[0].dtype
+
+    @property
+    def scale(self) -> float:
+        """Factor that maps pixel values to [0, 1]; 1 for floating-point frames."""
+        if np.issubdtype(self.dtype, np.integer):
+            return 1.0 / float(np.iinfo(self.dtype).max)
+        return 1.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the frames, in order."""
+        return tuple(frame.name for frame in self.frames)
+
+    def read(self, k: int) -> NDArray[Any]:
+        """Decode frame `k` as stored and make sure it is what it promised to be.
+
+        Parameters
+        ----------
+        k : int
+            0-based frame number.
+
+        Returns
+        -------
+        ndarray of shape (H, W) or (H, W, 3)
+            Pixels in the stack's dtype.
+        """
+        frame = self.frames[k]
+        pixels = frame.read()
+        if pixels.shape != frame.shape or pixels.dtype != frame.dtype:
+            raise UnreadableFrameError(
+                f"{frame.name}: decoded to {pixels.shape} {pixels.dtype}",
+                f"expected {frame.shape} {frame.dtype}, as its header says",
+                "The file is damaged or changed while it was read; copy it again.",
+            )
+        if np.issubdtype(pixels.dtype, np.floating) and not np.isfinite(pixels).all():
+            bad = int(pixels.size - np.isfinite(pixels).sum())
+            raise NotFiniteError(
+                f"{frame.name}: {bad} of {pixels.size} values are NaN or infinite",
+                "expected finite numbers",
+                "Replace them, for example by the mean of their neighbours, or leave the frame "
+                "out.",
+            )
+        return pixels
+
+    def read_unit(self, k: int) -> NDArray[np.float32]:
+        """Decode frame `k` as float32, integers mapped to [0, 1]."""
+        return self.read(k).astype(np.float32) * np.float32(self.scale)
+
+    def reversed(self) -> FocusStack:
+        """Return the same stack with the last frame first."""
+        return replace(
+            self,
+            frames=self.frames[::-1],
+            files=tuple(self.files)[::-1],
+            focus=None if self.focus is None else self.focus[::-1],
+        )
+
+    def with_focus(self, focus: ArrayLike | None, unit: str | None = None) -> FocusStack:
+        """Return the same frames with these focus positions.
+
+        Parameters
+        ----------
+        focus : array_like of shape (n,) or None
+            One position per frame; None keeps what the stack has.
+        unit : str, optional
+            Unit of the positions.
+
+        Returns
+        -------
+        FocusStack
+            The stack with the new positions.
+        """
+        if focus is None:
+            return self
+        return replace(self, focus=np.asarray(focus, dtype=np.float64), unit=unit or "units")
+
+
+def without_alpha(pixels: NDArray[Any]) -> NDArray[Any]:
+    """Drop an alpha channel and a lone grey axis from ``(..., H, W, C)`` pixels."""
+    if pixels.ndim >= 3 and pixels.shape[-1] in (1, 2):
+        return pixels[..., 0]
+    if pixels.ndim >= 3 and pixels.shape[-1] == 4:
+        return pixels[..., :3]
+    return pixels
+
+
+def supported_dtype(pixels: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return the pixels as uint8, uint16 or float32 without losing a bit of an image.
+
+    Raises
+    ------
+    InputError
+        If the dtype is none of bool, uint8, uint16, float16, float32, float64.
+    """
+    if pixels.dtype == np.bool_:
+        return pixels.astype(np.uint8) * np.uint8(255)
+    if pixels.dtype in (np.uint8, np.uint16):
+        return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
+    if np.issubdtype(pixels.dtype, np.floating):
+        return pixels.astype(np.float32, copy=False)
+    raise InputError(
+        f"{name}: received pixels of type {pixels.dtype}",
+        "expected uint8, uint16 or floating point",
+        "Convert the frames, for example to 16-bit TIFF.",
+    )
+
+
+def _check_frames(frames: Sequence[Frame]) -> None:
+    if len(frames) < 2:
+        raise TooFewFramesError(
+            f"received {len(frames)} frame(s)" + (f": {frames[0].name}" if frames else ""),
+            "expected a focus stack: at least 3 frames of one scene, focused differently",
+            "Give the folder with all frames, or a multi-page file.",
+        )
+    first = frames[0]
+    for frame in frames[1:]:
+        if frame.shape != first.shape or frame.dtype != first.dtype:
+            raise MixedFramesError(
+                f"{frame.name} is {describe(frame)}, but {first.name} is {describe(first)}",
+                "expected frames of equal size, channels and number type",
+                "Export all frames with the same settings, or leave out the odd one.",
+            )
+
+
+def describe(frame: Frame) -> str:
+    """Return size, channels and type of a frame in words."""
+    height, width = frame.shape[:2]
+    colour = "colour" if len(frame.shape) == 3 else "grey"
+    return f"{width}×{height} {colour} {frame.dtype}"
+
+
+def _checked_focus(focus: ArrayLike, n: int) -> NDArray[np.float64]:
+    positions = np.asarray(focus, dtype=np.float64)
+    if positions.shape != (n,):
+        raise FocusPositionsError(
+            f"received focus positions of shape {positions.shape} for {n} frames",
+            "expected one number per frame",
+        )
+    if not np.isfinite(positions).all():
+        raise FocusPositionsError(
+            "received focus positions that are NaN or infinite", "expected finite numbers"
+        )
+    steps = np.diff(positions)
+    if not ((steps > 0).all() or (steps < 0).all()):
+        k = int(np.flatnonzero(steps * np.sign(positions[-1] - positions[0]) <= 0)[0])
+        raise FocusPositionsError(
+            f"focus positions of frames {k} and {k + 1} are {positions[k]:g} and "
+            f"{positions[k + 1]:g}",
+            "expected positions that strictly increase, or strictly decrease, over the stack",
+            "Sort the frames by focus, and drop frames with equal positions.",
+        )
+    return positions
