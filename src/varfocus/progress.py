@@ -13,7 +13,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 T = TypeVar("T")
 
 
-def silent(stage: str, done: int, total: int) -> None:  # noqa: ARG001
+def silent(stage: str, done: int, total: int) -> None:
     """Listen to nothing: the default."""
 
 

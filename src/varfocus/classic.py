@@ -1,0 +1,182 @@
+"""Depth from focus without a variational model: the baselines of the paper.
+
+Windowed contrast, the frame where it is largest, three-point Gaussian interpolation [1]_, and
+optionally a median filter or a total-variation denoising of the depth map.
+
+The paper's MLAP 1 is a 9×9 window; MLAP 2 a 41×41 window and an 11×11 median.
+
+References
+----------
+.. [1] S. K. Nayar, Y. Nakagawa, "Shape from focus", IEEE TPAMI 16(8), 1994.
+.. [2] S. Pertuz, D. Puig, M. A. García, "Reliability measure for shape-from-focus", Image and
+   Vision Computing 31(10), 2013.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from varfocus.contrast import box_mean
+from varfocus.errors import ParameterError
+from varfocus.minimise.rof import rof
+from varfocus.params import ClassicParams
+
+Float: TypeAlias = NDArray[np.float32]
+
+
+class PeakSearch:
+    """Finds the sharpest frame of every pixel, one frame at a time, without storing the stack.
+
+    Parameters
+    ----------
+    window : int
+        Side in pixels of the mean filter on the contrast.
+
+    Attributes
+    ----------
+    index : ndarray of shape (H, W), float32
+        0-based number of the sharpest frame so far.
+    """
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._best: NDArray[Any] | None = None
+        self.index: Float = np.zeros((0, 0), np.float32)
+
+    def add(self, k: int, contrast: NDArray[Any]) -> None:
+        """Look at frame `k`, given its contrast of shape ``(H, W)``."""
+        value = box_mean(contrast, self._window)
+        if self._best is None:
+            self._best, self.index = value, np.full(value.shape, k, np.float32)
+            return
+        better = value > self._best
+        self._best[better] = value[better]
+        self.index[better] = k
+
+
+@dataclass(frozen=True)
+class GaussPeak:
+    """The Gaussian ``amplitude · exp(−(k − centre)² / (2 width²))`` of every pixel.
+
+    Attributes
+    ----------
+    centre : ndarray of shape (H, W), float32
+        Fractional 0-based frame number in [0, n − 1].
+    amplitude, width : ndarray of shape (H, W), float32
+        Height in units of contrast; width in frames. Where three points have no Gaussian through
+        them, the peak is the middle point and the width is infinite.
+    """
+
+    centre: Float
+    amplitude: Float
+    width: Float
+
+
+def default_gauss_step(n: int) -> int:
+    """Return the distance of the interpolation points for n frames."""
+    return 2 if n >= 12 else 1
+
+
+def gauss_peak(volume: Float, step: int) -> GaussPeak:
+    """Interpolate the maximum over frames by a Gaussian through three points.
+
+    log y = a + b k + c k² through the largest value and its neighbours `step` frames away. A
+    maximum closer than that to an end is interpolated around the nearest possible middle point.
+
+    Parameters
+    ----------
+    volume : ndarray of shape (n, H, W), float32
+        Windowed contrast, n ≥ 2·step + 1.
+    step : int
+        Distance in frames.
+
+    Returns
+    -------
+    GaussPeak
+        The fitted curves.
+    """
+    n = volume.shape[0]
+    middle = np.clip(volume.argmax(axis=0), step, n - 1 - step)
+    tiny = np.float32(np.finfo(np.float32).tiny)
+    left, top, right = (
+        np.log(np.maximum(np.take_along_axis(volume, (middle + s)[None], axis=0)[0], tiny))
+        for s in (-step, 0, step)
+    )
+    curvature = (0.5 * (left + right) - top) / step**2
+    slope = (right - left) / (2 * step)
+    bent = curvature < -1e-12
+    safe = np.where(bent, curvature, -1.0)
+    offset = np.where(bent, -slope / (2.0 * safe), 0.0)
+    centre = np.clip(middle + offset, 0, n - 1)
+    offset = centre - middle
+    height = np.exp(np.minimum(top + slope * offset + np.where(bent, safe, 0) * offset**2, 80.0))
+    width = np.where(bent, np.sqrt(-0.5 / safe), np.inf)
+    return GaussPeak(*(a.astype(np.float32) for a in (centre, height, width)))
+
+
+def reliability(volume: Float, peak: GaussPeak, window: int = 9) -> Float:
+    """Return Pertuz's reliability of each pixel in decibels.
+
+    R = 20 log₁₀(n · F_max / smoothed Σ_k |F_k − Gaussian fit|), with F_max the largest focus
+    **value** of the pixel. (The authors' public toolbox uses its position by mistake.)
+
+    Parameters
+    ----------
+    volume : ndarray of shape (n, H, W), float32
+        Windowed contrast.
+    peak : GaussPeak
+        Its Gaussian fit.
+    window : int
+        Side in pixels of the mean filter on the misfit.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float32
+        Decibels; high is good. Zero where a pixel shows no contrast at all.
+    """
+    n = volume.shape[0]
+    misfit = np.zeros(volume.shape[1:], np.float32)
+    for k in range(n):
+        fit = peak.amplitude * np.exp(-0.5 * ((k - peak.centre) / peak.width) ** 2)
+        misfit += np.abs(volume[k] - fit)
+    smoothed = box_mean(misfit, window)
+    strength = n * volume.max(axis=0)
+    tiny = np.finfo(np.float32).tiny
+    ratio = np.maximum(strength, tiny) / np.maximum(smoothed, np.maximum(strength * 1e-6, tiny))
+    return (20.0 * np.log10(ratio)).astype(np.float32)
+
+
+def classic_index(volume: Float, params: ClassicParams) -> Float:
+    """Return the depth of every pixel in frames by the classical method.
+
+    Parameters
+    ----------
+    volume : ndarray of shape (n, H, W), float32
+        Contrast of every frame, windowed already.
+    params : ClassicParams
+        Interpolation step, median and TV weight.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float32
+        Fractional 0-based frame number.
+    """
+    n = volume.shape[0]
+    step = params.gauss_step or default_gauss_step(n)
+    if n < 2 * step + 1:
+        raise ParameterError(
+            f"received gauss_step = {step} for {n} frames",
+            f"expected at least {2 * step + 1} frames for that step",
+            "Lower gauss_step.",
+        )
+    index: Float = gauss_peak(volume, step).centre
+    if params.median > 1:
+        index = ndimage.median_filter(index, size=params.median, mode="nearest")
+    if params.tv_weight > 0:
+        index = rof(index, params.tv_weight).d
+    return index

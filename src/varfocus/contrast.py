@@ -1,0 +1,113 @@
+"""How sharp each pixel of a frame is.
+
+The paper's measure is the modified Laplacian [1]_, summed over the colour channels:
+
+    MLAP(i, j) = Σ_l |∂xx I_l| + |∂yy I_l|,  second differences [1, −2, 1], border replicated.
+
+Contrast curves are divided by their own maximum over focus, so that one α serves textured and
+faint pixels alike:
+
+    C_k = MLAP_k / (max_k MLAP_k + ε).
+
+A small ε trusts faint pixels; a large one leaves them to their neighbours.
+
+References
+----------
+.. [1] S. K. Nayar, Y. Nakagawa, "Shape from focus", IEEE TPAMI 16(8), 1994.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import ndimage
+
+from varfocus.arrays import Array, namespace, zeros
+from varfocus.errors import NoContrastError
+from varfocus.params import ContrastParams
+
+
+def mlap(image: Array) -> Array:
+    """Return the modified Laplacian of one frame.
+
+    Parameters
+    ----------
+    image : array of shape (H, W) or (H, W, C), floating point
+        Frame; [0, 1] if an absolute ε is to mean anything.
+
+    Returns
+    -------
+    array of shape (H, W)
+        Contrast, not negative, in the unit of the image.
+    """
+    xp = namespace(image)
+    # With a replicated border the outermost second difference reduces to a first difference.
+    across = zeros(tuple(image.shape), like=image)
+    across[:, :-1, ...] += image[:, 1:, ...] - image[:, :-1, ...]
+    across[:, 1:, ...] -= image[:, 1:, ...] - image[:, :-1, ...]
+    down = zeros(tuple(image.shape), like=image)
+    down[:-1, ...] += image[1:, ...] - image[:-1, ...]
+    down[1:, ...] -= image[1:, ...] - image[:-1, ...]
+    contrast = xp.abs(across) + xp.abs(down)
+    return contrast if contrast.ndim == 2 else xp.sum(contrast, axis=2)
+
+
+def normaliser(peak: Array, params: ContrastParams) -> Array:
+    """Return what to divide contrast curves by: ``max_k MLAP_k + ε``.
+
+    Parameters
+    ----------
+    peak : array of shape (H, W)
+        Maximum over the frames of each pixel's contrast.
+    params : ContrastParams
+        ``relative``: ε = epsilon · median of `peak` over the pixels that show any contrast, which
+        makes the depth independent of the gain of the images; ``absolute``: ε = epsilon, for
+        images in [0, 1], as in the paper's published code; ``none``: no division at all.
+
+    Returns
+    -------
+    array of shape (H, W)
+        Positive divisor.
+
+    Raises
+    ------
+    NoContrastError
+        If no pixel shows any contrast in any frame.
+    """
+    xp = namespace(peak)
+    alive = peak[peak > 0]
+    if alive.shape[0] == 0:
+        raise NoContrastError(
+            "received frames that are constant: no pixel differs from its neighbours",
+            "expected frames that show some structure when in focus",
+            "Check that the frames are not all black or saturated.",
+        )
+    if params.normalisation == "none":
+        return xp.ones_like(peak)
+    scale = 1.0 if params.normalisation == "absolute" else _median(alive)
+    return peak + params.resolved_epsilon * scale
+
+
+def _median(values: Array) -> float:
+    # The array-API standard has sort but no median.
+    ordered = namespace(values).sort(values)
+    return float(ordered[(values.shape[0] - 1) // 2])
+
+
+def box_mean(image: Array, size: int) -> Array:
+    """Return the mean over a ``size × size`` window, border replicated.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W)
+        Image.
+    size : int
+        Odd side of the window in pixels; 1 returns the image itself.
+
+    Returns
+    -------
+    ndarray of shape (H, W)
+        Filtered image.
+    """
+    if size == 1:
+        return image
+    return ndimage.uniform_filter(np.asarray(image), size, mode="nearest")

@@ -1,0 +1,96 @@
+"""Files that are either whole or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from varfocus.errors import OutputError, OutputExistsError
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it appears under its name only when complete.
+
+    Written under a temporary name in the same folder, flushed to disk, then renamed.
+
+    Parameters
+    ----------
+    path : Path
+        Final name.
+    content : bytes
+        Content.
+
+    Raises
+    ------
+    OutputError
+        If the system refuses: no permission, disk full, read-only.
+    """
+    try:
+        handle, temporary = tempfile.mkstemp(
+            prefix=f".{path.name}.", suffix=".part", dir=path.parent
+        )
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(temporary).chmod(0o666 & ~_umask())
+            Path(temporary).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+            raise
+    except OSError as error:
+        raise OutputError(
+            f"{path} cannot be written: {error.strerror or error}",
+            "expected a folder with write permission and free space",
+            "Choose another folder with -o.",
+        ) from error
+
+
+def prepare_folder(folder: Path, names: Iterable[str], overwrite: bool) -> None:
+    """Make sure that these files can be written into the folder, before any work is done.
+
+    Parameters
+    ----------
+    folder : Path
+        Created if missing.
+    names : iterable of str
+        Files that will be written.
+    overwrite : bool
+        Whether they may exist already.
+
+    Raises
+    ------
+    OutputExistsError
+        If one exists and may not be replaced.
+    OutputError
+        If the folder cannot be made or written to.
+    """
+    taken = [name for name in names if os.path.lexists(folder / name)]
+    if taken and not overwrite:
+        raise OutputExistsError(
+            f"{folder} holds {', '.join(taken)} already",
+            "expected a place where nothing is overwritten",
+            "Choose another output with -o, or add --overwrite.",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputError(
+            f"{folder} cannot be written: {error.strerror or error}",
+            "expected a folder with write permission",
+            "Choose another output with -o.",
+        ) from error
+
+
+def _umask() -> int:
+    # The process's umask can only be read by setting it.
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,269 @@
+"""The parameters of every stage: one list for the Python API, the command line and run.json.
+
+Field names are unique across stages, so each is reachable by keyword in `varfocus.reconstruct`
+and as a flag of ``varfocus depth``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, TypeAlias, get_args
+
+from varfocus.errors import ParameterError
+
+Method: TypeAlias = Literal["paper", "classic"]
+Normalisation: TypeAlias = Literal["relative", "absolute", "none"]
+Solver: TypeAlias = Literal["admm", "forward-backward", "penalty"]
+
+
+@dataclass(frozen=True)
+class ContrastParams:
+    """Contrast and its normalisation.
+
+    Parameters
+    ----------
+    normalisation
+        How contrast curves are scaled before α weighs them: "relative" to the stack's own median
+        contrast (independent of exposure), "absolute" as in the paper's published code, or "none".
+    epsilon
+        Contrast below which a pixel counts little: in units of the stack's median peak contrast
+        for "relative" (default 1), in image units for "absolute" (default 0.3).
+    """
+
+    normalisation: Normalisation = "relative"
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        _one_of("normalisation", self.normalisation, get_args(Normalisation))
+        if self.epsilon is not None:
+            _at_least("epsilon", self.epsilon, 0.0, strictly=True)
+
+    @property
+    def resolved_epsilon(self) -> float:
+        """The ε in force."""
+        if self.epsilon is not None:
+            return self.epsilon
+        return {"relative": 1.0, "absolute": 0.3, "none": 0.0}[self.normalisation]
+
+
+@dataclass(frozen=True)
+class CurveParams:
+    """The polynomial contrast curve.
+
+    Parameters
+    ----------
+    degree
+        Degree of the polynomial through each pixel's contrast; lowered, with a warning, where
+        there are too few frames for it.
+    """
+
+    degree: int = 8
+
+    def __post_init__(self) -> None:
+        _at_least("degree", self.degree, 2)
+
+
+@dataclass(frozen=True)
+class StartParams:
+    """The first guess of the depth.
+
+    Parameters
+    ----------
+    start_window
+        Side in pixels of the window over which contrast is averaged for the first guess.
+    start_blur
+        Side in pixels of the mean filter that takes the extremes off the first guess.
+    """
+
+    start_window: int = 15
+    start_blur: int = 21
+
+    def __post_init__(self) -> None:
+        _odd("start_window", self.start_window)
+        _odd("start_blur", self.start_blur)
+
+
+@dataclass(frozen=True)
+class SolverParams:
+    """The energy's weight and its minimisation.
+
+    Parameters
+    ----------
+    alpha
+        Weight α of the total variation: larger is smoother; 0 takes each pixel's own maximum.
+    solver
+        Minimiser: the paper's linearised ADMM, or one of the two schemes it is compared with.
+    iterations
+        Number of iterations.
+    tau
+        Step size τ of the linearisation.
+    lam
+        Initial coupling λ of d and g.
+    growth
+        Factor by which λ grows in every iteration.
+    tolerance
+        Stop when the root-mean-square change per pixel of d and g falls below this; 0 never stops
+        early. Since λ grows, a small change is no proof of a good minimum: look at the energy.
+    """
+
+    alpha: float = 0.125
+    solver: Solver = "admm"
+    iterations: int = 400
+    tau: float = 8.0
+    lam: float = 1.0
+    growth: float = 1.02
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        _at_least("alpha", self.alpha, 0.0)
+        _one_of("solver", self.solver, get_args(Solver))
+        _at_least("iterations", self.iterations, 1)
+        _at_least("tau", self.tau, 0.0, strictly=True)
+        _at_least("lam", self.lam, 0.0, strictly=True)
+        _at_least("growth", self.growth, 1.0)
+        _at_least("tolerance", self.tolerance, 0.0)
+
+
+@dataclass(frozen=True)
+class ClassicParams:
+    """The windowed maximum of contrast, as depth from focus is done without a variational model.
+
+    Parameters
+    ----------
+    window
+        Side in pixels of the window over which contrast is averaged.
+    median
+        Side in pixels of the median filter on the depth map; 1 for none.
+    tv_weight
+        Weight of a total-variation denoising of the depth map, in frames; 0 for none.
+    gauss_step
+        Distance in frames of the two neighbours used for the 3-point Gaussian interpolation;
+        by default 2, and 1 below 12 frames.
+    """
+
+    window: int = 9
+    median: int = 1
+    tv_weight: float = 0.0
+    gauss_step: int | None = None
+
+    def __post_init__(self) -> None:
+        _odd("window", self.window)
+        _odd("median", self.median)
+        _at_least("tv_weight", self.tv_weight, 0.0)
+        if self.gauss_step is not None:
+            _at_least("gauss_step", self.gauss_step, 1)
+
+
+@dataclass(frozen=True)
+class Params:
+    """All parameters of one reconstruction.
+
+    Parameters
+    ----------
+    method
+        "paper": Moeller et al.'s variational method; "classic": windowed maximum of contrast.
+    contrast, curve, start, solve, classic
+        Parameters of the stages.
+    """
+
+    method: Method = "paper"
+    contrast: ContrastParams = field(default_factory=ContrastParams)
+    curve: CurveParams = field(default_factory=CurveParams)
+    start: StartParams = field(default_factory=StartParams)
+    solve: SolverParams = field(default_factory=SolverParams)
+    classic: ClassicParams = field(default_factory=ClassicParams)
+
+    def __post_init__(self) -> None:
+        _one_of("method", self.method, get_args(Method))
+        for name in set(STAGES) - set(STAGES_OF_METHOD[self.method]):
+            given, default = asdict(getattr(self, name)), asdict(STAGES[name]())
+            odd = [key for key in given if given[key] != default[key]]
+            if odd:
+                owner = next(m for m, stages in STAGES_OF_METHOD.items() if name in stages)
+                raise ParameterError(
+                    f"received {', '.join(odd)} with method {self.method!r}",
+                    f"expected parameters of that method; {odd[0]!r} belongs to {owner!r}",
+                    f"Leave it out, or choose method {owner!r}.",
+                )
+
+    @classmethod
+    def from_keywords(cls, method: str = "paper", **values: Any) -> Params:
+        """Sort flat keywords into their stages.
+
+        Parameters
+        ----------
+        method : str
+            Method.
+        **values
+            Any field of any stage.
+
+        Returns
+        -------
+        Params
+            Validated parameters.
+
+        Raises
+        ------
+        ParameterError
+            If a keyword is unknown or a value is out of range.
+        """
+        owner = {f.name: name for name, stage in STAGES.items() for f in fields(stage)}
+        for key in values:
+            if key not in owner:
+                close = difflib.get_close_matches(key, owner, n=1)
+                raise ParameterError(
+                    f"received an unknown parameter {key!r}",
+                    "expected one of " + ", ".join(sorted(owner)),
+                    f"Did you mean {close[0]!r}?" if close else "",
+                )
+        stages = {
+            name: stage(**{key: value for key, value in values.items() if owner[key] == name})
+            for name, stage in STAGES.items()
+        }
+        return cls(method=method, **stages)  # type: ignore[arg-type]
+
+    def as_keywords(self) -> dict[str, Any]:
+        """Return what `from_keywords` needs to make the same parameters again."""
+        flat: dict[str, Any] = {"method": self.method}
+        for name in STAGES_OF_METHOD[self.method]:
+            flat |= asdict(getattr(self, name))
+        return flat
+
+
+STAGES: Mapping[str, type[Any]] = {
+    "contrast": ContrastParams,
+    "curve": CurveParams,
+    "start": StartParams,
+    "solve": SolverParams,
+    "classic": ClassicParams,
+}
+STAGES_OF_METHOD: Mapping[str, tuple[str, ...]] = {
+    "paper": ("contrast", "curve", "start", "solve"),
+    "classic": ("classic",),
+}
+
+
+def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ParameterError(
+            f"received {name} = {value!r}", "expected one of " + ", ".join(map(repr, allowed))
+        )
+
+
+def _at_least(name: str, value: float, bound: float, strictly: bool = False) -> None:
+    ok = isinstance(value, int | float) and math.isfinite(value)
+    if not ok or value < bound or (strictly and value == bound):
+        raise ParameterError(
+            f"received {name} = {value!r}",
+            f"expected a number {'above' if strictly else 'of at least'} {bound:g}",
+        )
+
+
+def _odd(name: str, value: int) -> None:
+    if not isinstance(value, int) or value < 1 or value % 2 == 0:
+        raise ParameterError(
+            f"received {name} = {value!r}", "expected an odd window side in pixels: 1, 3, 5, …"
+        )

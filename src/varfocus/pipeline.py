@@ -1,0 +1,202 @@
+"""The whole story on one screen: stack → contrast → curve → energy → minimise → depth → fused.
+
+Each step is a module of that name and can be called by itself.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from varfocus import classic, curve, depth
+from varfocus.contrast import box_mean, mlap, normaliser
+from varfocus.energy import ContrastTerm
+from varfocus.errors import NoContrastError, TooFewFramesError, VarfocusWarning
+from varfocus.fuse import fuse
+from varfocus.minimise import MINIMISERS, Trace
+from varfocus.params import CurveParams, Params
+from varfocus.progress import Progress, silent, track
+from varfocus.result import Result
+from varfocus.stack import FocusStack
+
+CONFIDENCE_WINDOW = 9
+"""Side in pixels of the window over which contrast curves are averaged to judge the result."""
+
+CONFIDENCE_WEIGHTS = {"paper": (4.0, 3.0, -2.0), "classic": (4.0, 3.0, -2.0)}
+"""w_M, w_f, w_0 of each method, by logistic regression on the simulated scenes."""
+
+
+def reconstruct(
+    stack: FocusStack | ArrayLike,
+    method: str = "paper",
+    *,
+    focus: ArrayLike | None = None,
+    unit: str | None = None,
+    progress: Progress = silent,
+    **parameters: Any,
+) -> Result:
+    """Reconstruct depth, confidence and the all-in-focus image of a focus stack.
+
+    Parameters
+    ----------
+    stack : FocusStack or array_like
+        From `varfocus.read_stack`, or an array of shape ``(n, H, W)`` or ``(n, H, W, 3)`` of
+        uint8, uint16 or floats.
+    method : {"paper", "classic"}
+        The variational method of Moeller et al., or the windowed maximum of contrast.
+    focus : array_like of shape (n,), optional
+        Focus position or distance of each frame; depth is then in its unit.
+    unit : str, optional
+        Name of that unit, for labels.
+    progress : callable
+        Called as ``progress(stage, done, total)``; may raise to cancel.
+    **parameters
+        Any field of the classes in `varfocus.params`, such as ``alpha=1/8``, ``degree=6`` or
+        ``window=41``.
+
+    Returns
+    -------
+    Result
+        ``depth``, ``index``, ``confidence``, ``fused``, ``trace``; ``save(folder)``.
+
+    Raises
+    ------
+    VarfocusError
+        One of `varfocus.errors`, for anything wrong with the input.
+
+    Warns
+    -----
+    VarfocusWarning
+        If something was adjusted, such as the degree for a short stack.
+    """
+    params = Params.from_keywords(method, **parameters)
+    if not isinstance(stack, FocusStack):
+        stack = FocusStack.from_array(stack)
+    stack = stack.with_focus(focus, unit)
+    result = run(stack, params, progress)
+    for message in result.warnings:
+        warnings.warn(message, VarfocusWarning, stacklevel=2)
+    return result
+
+
+def run(stack: FocusStack, params: Params, progress: Progress = silent) -> Result:
+    """Reconstruct with validated parameters; `reconstruct` is the friendlier way in.
+
+    Parameters
+    ----------
+    stack : FocusStack
+        At least three frames.
+    params : Params
+        All parameters.
+    progress : callable
+        Listener.
+
+    Returns
+    -------
+    Result
+        Warnings are listed in it and not issued.
+    """
+    if len(stack) < 3:
+        raise TooFewFramesError(
+            f"received {len(stack)} frames: " + ", ".join(stack.names),
+            "expected at least 3: two frames cannot show where focus is best",
+            "Add the missing frames.",
+        )
+    began = time.perf_counter()
+    params, notes = _fitting_degree(stack, params)
+    method = {"paper": _paper, "classic": _classic}[params.method]
+    index, confidence, trace = method(stack, params, progress)
+    result = Result(
+        stack=stack,
+        params=params,
+        index=index,
+        depth=depth.index_to_depth(index, stack.focus),
+        confidence=confidence,
+        fused=fuse(stack, index, progress),
+        trace=trace,
+        warnings=tuple(notes),
+        seconds=time.perf_counter() - began,
+    )
+    return result
+
+
+def _paper(
+    stack: FocusStack, params: Params, progress: Progress
+) -> tuple[NDArray[np.float32], NDArray[np.float32], Trace | None]:
+    """Moeller et al.: contrast curves, then the minimum of E(d) = −Σ c(d) + α‖Kd‖₂,₁."""
+    n = len(stack)
+    fit = curve.CurveFit(n, params.curve.degree)
+    first_guess = classic.PeakSearch(params.start.start_window)
+    peak = np.zeros(stack.shape, np.float32)
+    for k in track(range(n), "contrast", n, progress):
+        contrast = mlap(stack.read_unit(k))
+        fit.add(k, contrast)
+        first_guess.add(k, contrast)
+        np.maximum(peak, contrast, out=peak)
+    a = fit.coefficients / normaliser(peak, params.contrast)
+
+    trace = None
+    if params.solve.alpha == 0.0:
+        d = curve.argmax(a)
+    else:
+        d_0 = curve.index_to_x(box_mean(first_guess.index, params.start.start_blur), n)
+        solution = MINIMISERS[params.solve.solver](
+            ContrastTerm(a),
+            d_0,
+            params.solve,
+            lambda done, *_: progress("minimising", done, params.solve.iterations),
+        )
+        d, trace = solution.d, solution.trace
+    index = np.clip(curve.x_to_index(d, n), 0.0, n - 1.0)
+
+    windowed = np.stack([box_mean(a_m, CONFIDENCE_WINDOW) for a_m in a])
+    M = depth.margin(lambda k: curve.evaluate(windowed, curve.index_to_x(k, n)), index, n)
+    return index, _confidence(M, index, params), trace
+
+
+def _classic(
+    stack: FocusStack, params: Params, progress: Progress
+) -> tuple[NDArray[np.float32], NDArray[np.float32], Trace | None]:
+    """Windowed contrast, its maximum over focus, and what smooths the map afterwards."""
+    n = len(stack)
+    volume = np.empty((n, *stack.shape), np.float32)
+    for k in track(range(n), "contrast", n, progress):
+        volume[k] = box_mean(mlap(stack.read_unit(k)), params.classic.window)
+    if not volume.any():
+        raise NoContrastError(
+            "received frames that are constant: no pixel differs from its neighbours",
+            "expected frames that show some structure when in focus",
+            "Check that the frames are not all black or saturated.",
+        )
+    index = classic.classic_index(volume, params.classic)
+
+    def contrast_at(k: Any) -> NDArray[Any]:
+        nearest = np.broadcast_to(np.rint(k).astype(np.intp), stack.shape)[None]
+        value: NDArray[np.float32] = np.take_along_axis(volume, nearest, axis=0)[0]
+        return value
+
+    return index, _confidence(depth.margin(contrast_at, index, n), index, params), None
+
+
+def _confidence(
+    M: NDArray[np.float32], index: NDArray[np.float32], params: Params
+) -> NDArray[np.float32]:
+    return depth.confidence(M, depth.flatness(index), CONFIDENCE_WEIGHTS[params.method])
+
+
+def _fitting_degree(stack: FocusStack, params: Params) -> tuple[Params, list[str]]:
+    """Lower the degree of the curve to what the number of frames supports, and say so."""
+    n, degree = len(stack), params.curve.degree
+    if params.method != "paper" or degree <= curve.largest_degree(n):
+        return params, []
+    lowered = replace(params, curve=CurveParams(curve.largest_degree(n)))
+    note = (
+        f"{n} frames support a contrast curve of degree {lowered.curve.degree}, not {degree}; "
+        "the lower degree was used. More frames give a sharper answer."
+    )
+    return lowered, [note]

@@ -1,0 +1,33 @@
+"""Shared by all tests: reproducible randomness, real data where it is at hand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+settings.register_profile("varfocus", deadline=None, derandomize=True, max_examples=40)
+settings.load_profile("varfocus")
+
+DATA = Path(os.environ.get("VARFOCUS_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1408)
+
+
+@pytest.fixture
+def real_data():
+    """Return a function that gives the path of real data, or skips with the reason."""
+
+    def find(name: str) -> Path:
+        path = DATA / name
+        if not path.exists():
+            pytest.skip(f"{name} is not in {DATA}; set VARFOCUS_DATA to the folder that has it")
+        return path
+
+    return find
