@@ -68,8 +68,8 @@ class GaussPeak:
     centre : ndarray of shape (H, W), float32
         Fractional 0-based frame number in [0, n − 1].
     amplitude, width : ndarray of shape (H, W), float32
-        Height in units of contrast; width in frames. Where three points have no Gaussian through
-        them, the peak is the middle point and the width is infinite.
+        Height in units of contrast; width in frames. Where the three points are not
+        concave no Gaussian passes through them: the centre lies uphill, the width is infinite.
     """
 
     centre: Float
@@ -109,13 +109,15 @@ def gauss_peak(volume: Float, step: int) -> GaussPeak:
     )
     curvature = (0.5 * (left + right) - top) / step**2
     slope = (right - left) / (2 * step)
-    bent = curvature < -1e-12
-    safe = np.where(bent, curvature, -1.0)
-    offset = np.where(bent, -slope / (2.0 * safe), 0.0)
-    centre = np.clip(middle + offset, 0, n - 1)
+    bent = curvature < 0
+    # Where the three points have no maximum, |curvature| still makes the step lead uphill; the
+    # vertex itself would be a minimum.
+    steepness = np.maximum(np.abs(curvature), np.float32(1e-6))
+    centre = np.clip(middle + slope / (2.0 * steepness), 0, n - 1)
     offset = centre - middle
-    height = np.exp(np.minimum(top + slope * offset + np.where(bent, safe, 0) * offset**2, 80.0))
-    width = np.where(bent, np.sqrt(-0.5 / safe), np.inf)
+    log_height = np.where(bent, top + slope * offset - steepness * offset**2, top)
+    height = np.exp(np.minimum(log_height, 80.0))
+    width = np.where(bent, np.sqrt(0.5 / steepness), np.inf)
     return GaussPeak(*(a.astype(np.float32) for a in (centre, height, width)))
 
 
@@ -177,6 +179,4 @@ def classic_index(volume: Float, params: ClassicParams) -> Float:
     index: Float = gauss_peak(volume, step).centre
     if params.median > 1:
         index = ndimage.median_filter(index, size=params.median, mode="nearest")
-    if params.tv_weight > 0:
-        index = rof(index, params.tv_weight).d
-    return index
+    return index if params.tv_weight == 0 else np.asarray(rof(index, params.tv_weight).d)

@@ -48,7 +48,7 @@ def largest_degree(n: int) -> int:
 def fit_matrix(n: int, degree: int) -> NDArray[np.float64]:
     """Return the ``(degree + 1, n)`` matrix that maps contrast values to coefficients."""
     vandermonde = chebyshev.chebvander(focus_axis(n) / X_MAX, degree)
-    return np.linalg.pinv(vandermonde)
+    return np.linalg.pinv(vandermonde).astype(np.float64)
 
 
 class CurveFit:

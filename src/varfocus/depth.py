@@ -88,7 +88,8 @@ def flatness(index: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return f = 1 / (1 + range of the depth over 7×7 pixels, in frames)."""
     high = ndimage.maximum_filter(index, FLATNESS_WINDOW, mode="nearest")
     low = ndimage.minimum_filter(index, FLATNESS_WINDOW, mode="nearest")
-    return 1.0 / (1.0 + high - low)
+    flat: NDArray[np.float32] = 1.0 / (1.0 + high - low)
+    return flat
 
 
 def confidence(

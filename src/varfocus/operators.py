@@ -155,12 +155,13 @@ class ScreenedPoisson:
 
 def laplacian_eigenvalues(n: int) -> NDArray[np.float64]:
     """Return the n eigenvalues 4 sin²(πi / 2n) of one-dimensional KᵀK."""
-    return 4.0 * np.sin(np.pi * np.arange(n) / (2 * n)) ** 2
+    values: NDArray[np.float64] = 4.0 * np.sin(np.pi * np.arange(n) / (2 * n)) ** 2
+    return values
 
 
 def dct_matrix(n: int) -> NDArray[np.float64]:
     """Return the orthonormal DCT-II of length n as an ``(n, n)`` matrix."""
     i, j = np.arange(n)[:, None], np.arange(n)[None, :]
-    basis = np.sqrt(2.0 / n) * np.cos(np.pi * i * (2 * j + 1) / (2 * n))
+    basis: NDArray[np.float64] = np.sqrt(2.0 / n) * np.cos(np.pi * i * (2 * j + 1) / (2 * n))
     basis[0] /= np.sqrt(2.0)
     return basis

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,26 +108,46 @@ def run(stack: FocusStack, params: Params, progress: Progress = silent) -> Resul
             "Add the missing frames.",
         )
     began = time.perf_counter()
-    params, notes = _fitting_degree(stack, params)
-    method = {"paper": _paper, "classic": _classic}[params.method]
-    index, confidence, trace = method(stack, params, progress)
-    result = Result(
+    params, notes = fitting_degree(stack, params)
+    found = estimate(stack, params, progress)
+    return Result(
         stack=stack,
         params=params,
-        index=index,
-        depth=depth.index_to_depth(index, stack.focus),
-        confidence=confidence,
-        fused=fuse(stack, index, progress),
-        trace=trace,
+        index=found.index,
+        depth=depth.index_to_depth(found.index, stack.focus),
+        confidence=found.confidence,
+        fused=fuse(stack, found.index, progress),
+        trace=found.trace,
         warnings=tuple(notes),
         seconds=time.perf_counter() - began,
     )
-    return result
 
 
-def _paper(
-    stack: FocusStack, params: Params, progress: Progress
-) -> tuple[NDArray[np.float32], NDArray[np.float32], Trace | None]:
+@dataclass(frozen=True)
+class Estimate:
+    """Depth in frames, before it meets the outside world.
+
+    Attributes
+    ----------
+    index : ndarray of shape (H, W), float32
+        Fractional 0-based frame number.
+    confidence : ndarray of shape (H, W), float32
+        In [0, 1].
+    trace : Trace or None
+        How the minimisation went.
+    """
+
+    index: NDArray[np.float32]
+    confidence: NDArray[np.float32]
+    trace: Trace | None
+
+
+def estimate(stack: FocusStack, params: Params, progress: Progress = silent) -> Estimate:
+    """Estimate depth and confidence alone, by the method that `params` names."""
+    return {"paper": _paper, "classic": _classic}[params.method](stack, params, progress)
+
+
+def _paper(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
     """Moeller et al.: contrast curves, then the minimum of E(d) = −Σ c(d) + α‖Kd‖₂,₁."""
     n = len(stack)
     fit = curve.CurveFit(n, params.curve.degree)
@@ -156,12 +176,10 @@ def _paper(
 
     windowed = np.stack([box_mean(a_m, CONFIDENCE_WINDOW) for a_m in a])
     M = depth.margin(lambda k: curve.evaluate(windowed, curve.index_to_x(k, n)), index, n)
-    return index, _confidence(M, index, params), trace
+    return Estimate(index, _confidence(M, index, params), trace)
 
 
-def _classic(
-    stack: FocusStack, params: Params, progress: Progress
-) -> tuple[NDArray[np.float32], NDArray[np.float32], Trace | None]:
+def _classic(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
     """Windowed contrast, its maximum over focus, and what smooths the map afterwards."""
     n = len(stack)
     volume = np.empty((n, *stack.shape), np.float32)
@@ -180,7 +198,8 @@ def _classic(
         value: NDArray[np.float32] = np.take_along_axis(volume, nearest, axis=0)[0]
         return value
 
-    return index, _confidence(depth.margin(contrast_at, index, n), index, params), None
+    M = depth.margin(contrast_at, index, n)
+    return Estimate(index, _confidence(M, index, params), None)
 
 
 def _confidence(
@@ -189,8 +208,21 @@ def _confidence(
     return depth.confidence(M, depth.flatness(index), CONFIDENCE_WEIGHTS[params.method])
 
 
-def _fitting_degree(stack: FocusStack, params: Params) -> tuple[Params, list[str]]:
-    """Lower the degree of the curve to what the number of frames supports, and say so."""
+def fitting_degree(stack: FocusStack, params: Params) -> tuple[Params, list[str]]:
+    """Lower the degree of the curve to what the number of frames supports, and say so.
+
+    Parameters
+    ----------
+    stack : FocusStack
+        Frames.
+    params : Params
+        Parameters as asked for.
+
+    Returns
+    -------
+    tuple of Params and list of str
+        Parameters as they can be used, and what was changed, in words.
+    """
     n, degree = len(stack), params.curve.degree
     if params.method != "paper" or degree <= curve.largest_degree(n):
         return params, []

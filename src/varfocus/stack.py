@@ -227,7 +227,7 @@ class FocusStack:
         """
         if focus is None:
             return self
-        return replace(self, focus=np.asarray(focus, dtype=np.float64), unit=unit or "units")
+        return replace(self, focus=_checked_focus(focus, len(self)), unit=unit or "units")
 
 
 def without_alpha(pixels: NDArray[Any]) -> NDArray[Any]:
@@ -249,8 +249,9 @@ def supported_dtype(pixels: NDArray[Any], name: str) -> NDArray[Any]:
     """
     if pixels.dtype == np.bool_:
         return pixels.astype(np.uint8) * np.uint8(255)
-    if pixels.dtype in (np.uint8, np.uint16):
-        return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
+    native = pixels.dtype.newbyteorder("=")
+    if native in (np.uint8, np.uint16):
+        return pixels.astype(native, copy=False)
     if np.issubdtype(pixels.dtype, np.floating):
         return pixels.astype(np.float32, copy=False)
     raise InputError(
@@ -285,7 +286,13 @@ def describe(frame: Frame) -> str:
 
 
 def _checked_focus(focus: ArrayLike, n: int) -> NDArray[np.float64]:
-    positions = np.asarray(focus, dtype=np.float64)
+    try:
+        positions = np.asarray(focus, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise FocusPositionsError(
+            f"received focus positions that are not numbers ({error})",
+            "expected one number per frame",
+        ) from error
     if positions.shape != (n,):
         raise FocusPositionsError(
             f"received focus positions of shape {positions.shape} for {n} frames",

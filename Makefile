@@ -1,0 +1,38 @@
+# Everything happens in a virtual environment of its own: only Python ≥ 3.11 and make are needed.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: help setup demo test check slow reproduce clean
+help:            ## Show this list
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+setup: $(STAMP)  ## Make the virtual environment
+$(STAMP): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("varfocus needs Python 3.11 or newer, found " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)   ## Simulate a scene, reconstruct it, and see how well that went
+	$(BIN)/varfocus demo --output demo --overwrite
+
+test: check      ## Check style, types and layers, then run the tests
+	$(BIN)/python -m pytest --numprocesses 2
+
+check: $(STAMP)  ## ruff, mypy, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+slow: $(STAMP)   ## The long studies
+	$(BIN)/python -m pytest -m slow
+
+reproduce: $(STAMP) ## Repeat every experiment of the paper
+	$(BIN)/varfocus reproduce all --output reproduction --overwrite
+
+clean:           ## Remove everything that was made
+	rm -rf $(VENV) demo reproduction build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,7 @@
+"""``python -m varfocus``."""
+
+import sys
+
+from varfocus.cli import main
+
+sys.exit(main())

@@ -1,0 +1,122 @@
+"""The command line: a thin layer that reads, calls the pipeline, and writes.
+
+Exit codes: 0 done, 1 a bug of varfocus, 2 usage, 3 unreadable or inconsistent input, 4 too large,
+5 solver failed, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from fractions import Fraction
+
+from cyclopts import App, ArgumentCollection, CycloptsError
+from rich.console import Console
+from rich.markup import escape
+
+import varfocus
+from varfocus.errors import TooLargeError, UsageError, VarfocusError
+
+COMMANDS = {
+    "depth": "Turn a focus stack into a depth map and an all-in-focus image.",
+    "compare": "Show the paper's comparison of methods on a focus stack.",
+    "simulate": "Make a focus stack with known depth.",
+    "reproduce": "Repeat the experiments of the paper.",
+    "info": "Tell what a focus stack consists of, without decoding it.",
+    "demo": "Simulate a scene, reconstruct it, and show how well that went.",
+    "doctor": "Check that varfocus and what it needs are in order.",
+}
+"""Every command lives in the module of its name, loaded when it is called."""
+
+BUG_EXIT_CODE = 1
+INTERRUPTED_EXIT_CODE = 130
+
+
+def _fractions(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Let people write 1/8 where a number is expected, as the paper does."""
+    del app, commands
+    for argument in arguments:
+        if argument.hint not in (float, float | None, list[float] | None):
+            continue
+        for k, token in enumerate(argument.tokens):
+            if "/" in token.value:
+                try:
+                    value = str(float(Fraction(token.value)))
+                except (ValueError, ZeroDivisionError):
+                    continue  # the ordinary conversion will complain
+                argument.tokens[k] = token.evolve(value=value)
+
+
+def build() -> App:
+    """Return the command-line application; commands are imported when used."""
+    app = App(
+        name="varfocus",
+        help="Depth maps, all-in-focus images and measurable surfaces from focus stacks.",
+        version=varfocus.__version__,
+        config=_fractions,
+        help_format="plaintext",
+    )
+    for name, summary in COMMANDS.items():
+        app.command(f"varfocus.cli.{name}:{name}", name=name, help=summary)
+    return app
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return the exit code.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        What follows the program's name; by default what the shell gave.
+
+    Returns
+    -------
+    int
+        Exit code.
+    """
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    try:
+        build()(
+            sys.argv[1:] if arguments is None else arguments,
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        )
+    except KeyboardInterrupt:
+        console.print("interrupted; nothing half-written was left behind")
+        return INTERRUPTED_EXIT_CODE
+    except BrokenPipeError:
+        # The reader went away; Python would complain again while flushing at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return _report(_ours(error), console)
+    return 0
+
+
+def _ours(error: Exception) -> Exception:
+    """Translate what other libraries raise for things a user did."""
+    if isinstance(error, CycloptsError):
+        return UsageError(str(error), "", "Try --help.")
+    if isinstance(error, MemoryError):
+        return TooLargeError(
+            f"ran out of memory: {error}",
+            "expected a job that fits",
+            "Use smaller or fewer frames, or close other programs.",
+        )
+    return error
+
+
+def _report(error: Exception, console: Console) -> int:
+    if not isinstance(error, VarfocusError):
+        console.print(escape(traceback.format_exc()))
+        console.print(
+            "[red]This is a bug in varfocus.[/red] Please report it with the lines above."
+        )
+        return BUG_EXIT_CODE
+    first, *rest = str(error).splitlines()
+    console.print(f"[red]error:[/red] {escape(first)}")
+    for line in rest:
+        console.print(f"       {escape(line)}")
+    return error.exit_code

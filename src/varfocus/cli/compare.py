@@ -1,0 +1,53 @@
+"""``varfocus compare``: the paper's comparison on any stack, as one picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from varfocus import comparison
+from varfocus.cli.console import Narrator, Talk, TalkOptions
+from varfocus.cli.source import Focus, FocusOptions, Frames, load
+from varfocus.export.atomic import prepare_folder, write_atomically
+
+Numbers = Annotated[list[float] | None, Parameter(consume_multiple=True, negative=())]
+
+
+def compare(
+    source: Frames,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("comparison.png"),
+    alpha: Numbers = None,
+    tv_weight: Numbers = None,
+    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    focus: FocusOptions = Focus(),
+    talk: TalkOptions = Talk(),
+) -> None:
+    """Show classical maps, the variational method and TV denoising side by side.
+
+    One picture as in figures 4 and 5 of the paper: a frame, MLAP 9×9, MLAP 41×41 with an 11×11
+    median, three values of α, and the classical map denoised by total variation at two weights.
+
+    Parameters
+    ----------
+    source
+        A folder, a pattern such as "shots/*.jpg", several files, or one multi-page TIFF.
+    output
+        The picture to write.
+    alpha
+        Weights of the variational method; by default 1/16, 1/8 and 1/4.
+    tv_weight
+        Weights in frames of the denoising; by default the paper's, scaled to the number of frames.
+    overwrite
+        Replace an existing picture.
+    """
+    narrator = Narrator(talk)
+    stack = load(source, focus, narrator)
+    prepare_folder(output.parent, [output.name], overwrite)
+    with narrator.bars() as progress:
+        maps = comparison.compare(stack, alpha or comparison.ALPHAS, tv_weight, progress)
+    write_atomically(output, comparison.picture(stack, maps))
+    narrator.result(f"{output}  {len(maps)} depth maps", {"picture": str(output), "maps": [*maps]})

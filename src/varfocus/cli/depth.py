@@ -1,0 +1,119 @@
+"""``varfocus depth``: from frames to depth, confidence and the all-in-focus image."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from varfocus import export
+from varfocus.cli.console import Narrator, Talk, TalkOptions, table
+from varfocus.cli.source import Focus, FocusOptions, Frames, load
+from varfocus.errors import ParameterError
+from varfocus.export.atomic import prepare_folder
+from varfocus.params import (
+    ClassicParams,
+    ContrastParams,
+    CurveParams,
+    Method,
+    Params,
+    SolverParams,
+    StartParams,
+)
+from varfocus.pipeline import run
+from varfocus.result import Result
+
+CONTRAST = Parameter(name="*", group=Group("Method “paper”: contrast", sort_key=2))
+MINIMISATION = Parameter(name="*", group=Group("Method “paper”: minimisation", sort_key=3))
+CLASSIC = Parameter(name="*", group=Group("Method “classic”", sort_key=4))
+
+
+def depth(
+    source: Frames,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    method: Method = "paper",
+    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    params: Path | None = None,
+    focus: FocusOptions = Focus(),
+    contrast: Annotated[ContrastParams, CONTRAST] = ContrastParams(),
+    curve: Annotated[CurveParams, CONTRAST] = CurveParams(),
+    start: Annotated[StartParams, MINIMISATION] = StartParams(),
+    solve: Annotated[SolverParams, MINIMISATION] = SolverParams(),
+    classic: Annotated[ClassicParams, CLASSIC] = ClassicParams(),
+    talk: TalkOptions = Talk(),
+) -> None:
+    """Turn a focus stack into a depth map, a confidence map and an all-in-focus image.
+
+    Writes depth.tif, confidence.tif, fused.png, preview.png and run.json into the output folder.
+
+    Examples
+    --------
+    varfocus depth shots/ -o out/
+
+    varfocus depth zstack.tif -o out/ --z-step 2um --alpha 1/16
+
+    Parameters
+    ----------
+    source
+        A folder, a pattern such as "shots/*.jpg", several files, or one multi-page TIFF. Folders
+        and patterns are sorted naturally: img2 before img10.
+    output
+        Folder for the results, made if missing.
+    method
+        The variational method, or the classical windowed maximum of contrast.
+    overwrite
+        Replace the results of an earlier run.
+    params
+        Repeat a run with the parameters of its run.json.
+    """
+    narrator = Narrator(talk)
+    chosen = Params(method, contrast, curve, start, solve, classic)
+    if params is not None:
+        chosen = _recorded(params, chosen)
+    stack = load(source, focus, narrator)
+    prepare_folder(output, export.result_names(stack.dtype), overwrite)
+    with narrator.bars() as progress:
+        result = run(stack, chosen, progress)
+    for warning in result.warnings:
+        narrator.warn(warning)
+    written = result.save(
+        output, overwrite=overwrite, command=shlex.join(["varfocus", *sys.argv[1:]])
+    )
+    record = json.loads(written["run"].read_text(encoding="utf-8"))
+    narrator.result(_summary(result, written), record)
+
+
+def _summary(result: Result, written: dict[str, Path]) -> str:
+    low, high = float(result.depth.min()), float(result.depth.max())
+    about = {
+        "depth": f"{low:.4g} … {high:.4g} {result.unit}",
+        "confidence": f"{float((result.confidence >= 0.9).mean()):.0%} of the pixels above 0.9",
+        "fused": "everything in focus",
+        "preview": "depth in colours",
+        "run": "all parameters; repeat with --params",
+    }
+    rows = [(str(path), about[name]) for name, path in written.items()]
+    return f"Done in {result.seconds:.1f} s.\n" + table(rows)
+
+
+def _recorded(path: Path, given: Params) -> Params:
+    if given != Params(given.method):
+        raise ParameterError(
+            "received --params together with other parameters",
+            "expected either the parameters of an earlier run, or new ones",
+        )
+    try:
+        recorded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["parameters"]
+        return Params.from_keywords(**recorded)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(
+            f"{path} cannot be used: {error}", "expected the run.json of an earlier run"
+        ) from error

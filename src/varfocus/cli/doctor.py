@@ -1,0 +1,50 @@
+"""``varfocus doctor``: a check of the installation."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+
+import numpy as np
+
+import varfocus
+from varfocus.cli.console import Narrator, Talk, TalkOptions, table
+from varfocus.errors import VarfocusError
+
+LIBRARIES = ("numpy", "scipy", "tifffile", "imagecodecs", "pillow", "matplotlib")
+
+
+class DoctorError(VarfocusError):
+    """The installation does not work."""
+
+
+def doctor(*, talk: TalkOptions = Talk()) -> None:
+    """Check that varfocus and what it needs are in order, by reconstructing a tiny known scene."""
+    from varfocus.metrics import rmse
+
+    versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
+    scene = varfocus.simulate("cone", shape=(64, 64), noise=0.0)
+    index = varfocus.reconstruct(scene.frames, alpha=1 / 16).index
+    error = float(rmse(index, scene.truth_index))
+    facts = {
+        "varfocus": varfocus.__version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "libraries": versions,
+        "self_test_rmse_frames": round(error, 3),
+    }
+    rows = [
+        ("varfocus", varfocus.__version__),
+        ("python", f"{facts['python']} on {facts['system']}, {facts['cores']} cores"),
+        *versions.items(),
+        ("self-test", f"depth of a known cone found to {error:.2f} frames"),
+    ]
+    if not np.isfinite(error) or error > 2.0:
+        raise DoctorError(
+            f"the self-test found the depth of a known scene only to {error:.2f} frames",
+            "expected an error below 2 frames",
+            "Reinstall varfocus and its libraries: " + ", ".join(versions) + ".",
+        )
+    Narrator(talk).result(table(rows) + "\nEverything is in order.", facts)

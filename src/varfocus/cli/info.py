@@ -1,0 +1,65 @@
+"""``varfocus info``: what a stack consists of, without decoding it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from varfocus.cli.console import Narrator, Talk, TalkOptions, table
+from varfocus.cli.source import Focus, FocusOptions, Frames, load
+from varfocus.curve import largest_degree
+from varfocus.params import CurveParams
+
+
+def info(
+    source: Frames,
+    /,
+    *,
+    focus: FocusOptions = Focus(),
+    talk: TalkOptions = Talk(),
+) -> None:
+    """Tell what a focus stack consists of, in which order, without decoding it.
+
+    Parameters
+    ----------
+    source
+        A folder, a pattern such as "shots/*.jpg", several files, or one multi-page TIFF.
+    """
+    narrator = Narrator(Talk(quiet=True))
+    stack = load(source, focus, narrator)
+    height, width = stack.shape
+    pixels = width * height * stack.channels * stack.dtype.itemsize
+    positions = [None] * len(stack) if stack.focus is None else stack.focus.tolist()
+    facts = {
+        "frames": len(stack),
+        "width": width,
+        "height": height,
+        "channels": stack.channels,
+        "dtype": str(stack.dtype),
+        "decoded_megabytes": round(len(stack) * pixels / 1e6, 1),
+        "unit": stack.unit,
+        "curve_degree": min(CurveParams().degree, largest_degree(len(stack))),
+        "order": [
+            {"name": name, "focus": position}
+            for name, position in zip(stack.names, positions, strict=True)
+        ],
+    }
+    colour = "colour" if stack.channels == 3 else "grey"
+    step = "" if stack.focus is None else f", steps of {_steps(stack.focus)} {stack.unit}"
+    lines = [
+        f"{len(stack)} frames of {width} × {height}, {colour}, {stack.dtype}; "
+        f"{facts['decoded_megabytes']} MB decoded",
+        f"contrast curve of degree {facts['curve_degree']}{step}",
+        table(
+            [
+                (f"{k}", name, "" if z is None else f"{z:g} {stack.unit}")
+                for k, (name, z) in enumerate(zip(stack.names, positions, strict=True))
+            ]
+        ),
+    ]
+    Narrator(talk).result("\n".join(lines), facts)
+
+
+def _steps(focus: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
+    steps = np.abs(np.diff(focus))
+    low, high = float(steps.min()), float(steps.max())
+    return f"{low:.4g}" if high - low <= 1e-6 * high else f"{low:.4g} to {high:.4g}"

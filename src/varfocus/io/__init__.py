@@ -1,0 +1,11 @@
+"""Read focus stacks: a folder, a pattern, a list of files, or one multi-page TIFF.
+
+Files are recognised by their content, properties are known before any pixel is decoded, and
+whatever is wrong with a file becomes an error of `varfocus.errors` that names it.
+"""
+
+from varfocus.io.frames import FileFrame
+from varfocus.io.limits import MAX_FRAMES, MAX_PIXELS, MAX_SIDE
+from varfocus.io.read import read_stack
+
+__all__ = ["MAX_FRAMES", "MAX_PIXELS", "MAX_SIDE", "FileFrame", "read_stack"]

@@ -1,0 +1,73 @@
+"""Turn pixels the way the camera was held, as EXIF and TIFF orientation tags tell."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+UPRIGHT = 1
+_TAG = 0x0112
+_SHORT = 3
+_EXIF_PREFIX = b"Exif\0\0"
+
+
+def valid_orientation(value: object) -> int:
+    """Return `value` if it is one of 1 to 8, else 1: a nonsensical tag is ignored."""
+    return value if isinstance(value, int) and UPRIGHT <= value <= 8 else UPRIGHT
+
+
+def swaps_sides(orientation: int) -> bool:
+    """Return whether width and height change places."""
+    return orientation >= 5
+
+
+def oriented(pixels: NDArray[Any], orientation: int) -> NDArray[Any]:
+    """Return pixels as they are to be looked at.
+
+    Parameters
+    ----------
+    pixels : ndarray of shape (H, W) or (H, W, C)
+        As stored.
+    orientation : int
+        1 to 8, as defined by TIFF: which edges the first row and column of the stored pixels
+        belong to.
+
+    Returns
+    -------
+    ndarray
+        Contiguous and writable; of shape (W, H, ...) for 5 to 8.
+    """
+    if swaps_sides(orientation):
+        pixels = pixels.swapaxes(0, 1)
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    return np.require(pixels, requirements=["C", "W"])
+
+
+def exif_orientation(exif: bytes) -> int:
+    """Return the orientation that an EXIF block tells; 1 if there is none or it is damaged.
+
+    Parameters
+    ----------
+    exif : bytes
+        A TIFF structure, with or without the prefix JPEG puts before it.
+    """
+    exif = exif.removeprefix(_EXIF_PREFIX)
+    order = {b"II*\0": "<", b"MM\0*": ">"}.get(exif[:4])
+    if order is None:
+        return UPRIGHT
+    try:
+        (ifd,) = struct.unpack_from(order + "I", exif, 4)
+        (count,) = struct.unpack_from(order + "H", exif, ifd)
+        for entry in range(ifd + 2, ifd + 2 + 12 * count, 12):
+            tag, kind, _, value = struct.unpack_from(order + "HHIH", exif, entry)
+            if (tag, kind) == (_TAG, _SHORT):
+                return valid_orientation(value)
+    except struct.error:  # the block ends early
+        pass
+    return UPRIGHT

@@ -1,0 +1,58 @@
+"""The way from a place on disk to a focus stack."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from varfocus.io.discover import Source, find_files
+from varfocus.io.frames import probe_files
+from varfocus.stack import FocusStack
+
+
+def read_stack(
+    source: Source,
+    *,
+    reverse: bool = False,
+    focus: ArrayLike | None = None,
+    unit: str | None = None,
+) -> FocusStack:
+    """Open a focus stack; frames are decoded when they are asked for.
+
+    Parameters
+    ----------
+    source : str, path or list of these
+        A folder, of which all images are taken (sub-folders, hidden files and files that are no
+        images are passed over); a pattern such as ``"shots/*.png"``; a list of files, in the
+        order of focus; or one multi-page TIFF. Folders and patterns are sorted as people count:
+        img2 before img10. PNG, JPEG, TIFF and BMP are recognised by content.
+    reverse : bool
+        Put the last frame first.
+    focus : array_like of shape (n,), optional
+        Focus position of each file, in the order of the files: `reverse` turns both around.
+    unit : str, optional
+        Unit of `focus`, such as "mm".
+
+    Returns
+    -------
+    FocusStack
+        Its ``frames`` are `varfocus.io.FileFrame`, which also know path, page and format.
+
+    Raises
+    ------
+    InputError
+        If nothing is found, a file cannot be read, or the frames do not belong together.
+    TooLargeError
+        If a frame or the stack exceeds the limits in `varfocus.io.limits`.
+    ParameterError
+        If `source` is no place of files.
+
+    Examples
+    --------
+    >>> stack = read_stack("shots/*.tif")  # doctest: +SKIP
+    >>> stack.names[0], stack.shape, stack.dtype  # doctest: +SKIP
+    ('img1.tif', (1080, 1920), dtype('uint16'))
+    """
+    frames = probe_files(find_files(source))
+    stack = FocusStack(frames, files=tuple(frame.path for frame in frames))
+    stack = stack.with_focus(focus, unit)
+    return stack.reversed() if reverse else stack

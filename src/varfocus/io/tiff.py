@@ -1,0 +1,265 @@
+"""TIFF: pages by tifffile, decoded with imagecodecs; what tifffile forgives is checked here.
+
+tifffile fills missing strips with zeros, skips tags it cannot read, and leaves colours as they
+are stored. So byte counts and tags are checked first, and palette, inverted grey, alpha and
+orientation are dealt with afterwards.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varfocus.io import jpeg
+from varfocus.io.border import damaged, library, too_large, unsupported
+from varfocus.io.header import Header
+from varfocus.io.limits import MAX_FRAMES, MAX_PIXELS
+from varfocus.io.orientation import UPRIGHT, valid_orientation
+from varfocus.io.tiff_chain import Directory, read_directory, walk
+from varfocus.io.tiff_layout import check_pages_are_steps, imagej_images
+from varfocus.stack import supported_dtype, without_alpha
+
+if TYPE_CHECKING:
+    from tifffile import TiffFile, TiffPage
+
+# tifffile reports through logging and goes on; without a handler that would land on stderr.
+logging.getLogger("tifffile").addHandler(logging.NullHandler())
+
+_MIN_IS_WHITE, _MIN_IS_BLACK, _RGB, _PALETTE, _YCBCR = 0, 1, 2, 3, 6
+_CFA = (32803, 34892)
+_RAW, _JPEG = 1, 7
+_COMPRESSIONS = {_RAW, 5, _JPEG, 8, 32773, 32946, 34925, 50000}
+_COMPRESSION_NAMES = "no, LZW, Deflate, PackBits, JPEG, LZMA or Zstandard compression"
+_BITS = {"u": (2, 4, 8, 10, 12, 14, 16), "b": (1,), "f": (16, 32, 64)}
+_REDUCED, _MASK = 1, 4
+_DNG_VERSION, _SUB_IFDS, _ORIENTATION, _COLOUR_MAP = 50706, 330, 274, 320
+_REQUIRED = {256, 257, 262}
+# Tags without which the pixels would be something else.
+_RELEVANT = {*range(256, 260), 262, 266, 273, 274, *range(277, 280), 284, 317, 320}
+_RELEVANT |= {254, *range(322, 326), 338, 339, 347, 530}
+_JPEG_HEAD = 2**16
+
+
+def probe(file: BinaryIO) -> list[Header]:
+    """Return the properties of all frames in a TIFF file.
+
+    Thumbnails and masks, which cameras and editors store as further pages, are not frames.
+    """
+    directories = walk(file)
+    tif = _open(file)
+    headers = []
+    for number, directory in enumerate(directories):
+        page = _page(tif, directory, number)
+        if number == 0:
+            _refuse_camera_raw(page)
+            first = page
+        elif page.subfiletype & (_REDUCED | _MASK):
+            continue
+        headers.append(_header(file, page, directory.offset))
+    planes = imagej_images(first.description)
+    if len(directories) == 1 < planes:
+        headers = _planes(file, first, headers[0], planes)
+    if len(headers) > 1:
+        check_pages_are_steps(first.description, first.samplesperpixel)
+    return headers
+
+
+def decode(file: BinaryIO, header: Header) -> NDArray[Any]:
+    """Decode the pixels of one page, in RGB or grey without alpha, as stored."""
+    page = _page(_open(file), read_directory(file, header.offset, header.page), header.page)
+    seen = _header(file, page, header.offset)
+    if (seen.shape, seen.dtype) != (header.shape, header.dtype):
+        raise damaged("changed since it was looked at")
+    with library("tifffile"):
+        if header.plane:
+            pixels = _read_plane(file, page, header.plane)
+        else:
+            pixels = page.asarray(squeeze=False)
+    # (planes of samples, depth, H, W, samples): one of the outer axes holds the samples.
+    pixels = np.moveaxis(pixels[:, 0], 0, -1)[..., 0, :] if _is_planar(page) else pixels[0, 0]
+    return _finished(pixels, page)
+
+
+def _open(file: BinaryIO) -> TiffFile:
+    from tifffile import TiffFile
+
+    file.seek(0)
+    with library("tifffile"):
+        # The flags switch off guesses from the file's name and pages beyond the chain.
+        return TiffFile(file, is_ndpi=False, is_scanimage=False)
+
+
+def _page(tif: TiffFile, directory: Directory, number: int) -> TiffPage:
+    from tifffile import TiffPage
+
+    with library("tifffile"):
+        tif.filehandle.seek(directory.offset)
+        page = TiffPage(tif, index=number)
+    lost = (directory.tags & _RELEVANT) - set(page.tags.keys())
+    lost |= _REQUIRED - directory.tags
+    if lost:
+        raise damaged(f"page {number} lacks a readable tag {min(lost)}")
+    return page
+
+
+def _refuse_camera_raw(page: TiffPage) -> None:
+    preview = page.subfiletype & _REDUCED and _SUB_IFDS in page.tags
+    if _DNG_VERSION in page.tags or page.photometric in _CFA or preview:
+        raise unsupported("is a camera's RAW file", "expected developed frames")
+
+
+def _header(file: BinaryIO, page: TiffPage, offset: int) -> Header:
+    """Check that the page can be decoded, and return its properties."""
+    _check_kind(page)
+    _check_colour(page)
+    palette = page.photometric == _PALETTE
+    dtype = np.dtype(np.uint8) if palette else _target_dtype(page)
+    header = Header(
+        page.imagewidth,
+        page.imagelength,
+        page.photometric in (_RGB, _PALETTE, _YCBCR),
+        dtype,
+        valid_orientation(page.tags.valueof(_ORIENTATION, default=UPRIGHT)),
+        page.index,
+        offset,
+    )
+    _check_segments(file, page)
+    return header
+
+
+def _target_dtype(page: TiffPage) -> np.dtype[Any]:
+    if page.dtype is None:
+        raise unsupported(f"has {page.bitspersample}-bit samples of format {page.sampleformat}")
+    if page.dtype.kind not in _BITS or (page.dtype.kind == "u" and page.dtype.itemsize > 2):
+        raise unsupported(f"has pixels of type {page.dtype}")
+    if page.bitspersample not in _BITS[page.dtype.kind]:
+        raise unsupported(f"has {page.bitspersample}-bit samples")
+    return supported_dtype(np.empty(0, page.dtype), "").dtype
+
+
+def _check_kind(page: TiffPage) -> None:
+    """Refuse what would be decoded wrongly, without bounds, or not at all."""
+    sizes = (page.imagewidth, page.imagelength, page.samplesperpixel, page.rowsperstrip)
+    tiles = (page.tilewidth, page.tilelength)
+    for number in (*sizes, *tiles, page.photometric, page.compression, page.planarconfig):
+        if not isinstance(number, int) or number < 0:
+            raise damaged(f"page {page.index} has a damaged tag")
+    if page.imagedepth != 1 or page.tiledepth != 1:
+        raise unsupported("is a volume", "expected one page per focus step")
+    if page.compression not in _COMPRESSIONS:
+        name = getattr(page.compression, "name", page.compression)
+        raise unsupported(f"is compressed with {name}", f"expected {_COMPRESSION_NAMES}")
+    if page.is_tiled and not 0 < math.prod(tiles) <= MAX_PIXELS:
+        raise damaged(f"claims tiles of {tiles[0]}×{tiles[1]} pixels")
+
+
+def _check_colour(page: TiffPage) -> None:
+    colours = {_MIN_IS_WHITE: 1, _MIN_IS_BLACK: 1, _PALETTE: 1, _RGB: 3, _YCBCR: 3}
+    name = getattr(page.photometric, "name", page.photometric)
+    if page.photometric not in colours:
+        raise unsupported(f"has pixels in {name} colours")
+    expected = colours[page.photometric]
+    # One more is alpha; images of more channels have no colour that could be shown.
+    if page.samplesperpixel not in (expected, expected + 1):
+        raise unsupported(f"has {page.samplesperpixel} channels in {name} colours")
+    if page.photometric == _YCBCR and page.compression != _JPEG:
+        raise unsupported("has YCbCr pixels that are not JPEG compressed")
+    if page.photometric == _MIN_IS_WHITE and page.dtype is not None and page.dtype.kind == "f":
+        raise unsupported("has floating-point pixels with white as the least")
+    if page.photometric == _PALETTE:
+        _colour_map(page)
+
+
+def _colour_map(page: TiffPage) -> NDArray[np.uint8]:
+    """Return the palette as (entries, 3)."""
+    _target_dtype(page)
+    entries = 2**page.bitspersample
+    raw = np.asarray(page.tags.valueof(_COLOUR_MAP))
+    if page.dtype is None or page.dtype.kind == "f" or raw.dtype.kind != "u":
+        raise damaged("has no palette")
+    if raw.size != 3 * entries:
+        raise damaged(f"has a palette of {raw.size // 3} colours for {entries} values")
+    # The palette has 16 bits, but some writers put 8-bit numbers into it.
+    raw = raw.reshape(3, entries).T
+    return (raw >> 8 if raw.max() > 255 else raw).astype(np.uint8)
+
+
+def _check_segments(file: BinaryIO, page: TiffPage) -> None:
+    """Refuse a page whose strips or tiles are missing, empty or not all in the file."""
+    offsets, counts = page.dataoffsets, page.databytecounts
+    with library("tifffile"):
+        expected = math.prod(page.chunked)
+    if not len(offsets) == len(counts) == expected:
+        raise damaged(f"page {page.index} lists {len(offsets)} of {expected} strips or tiles")
+    end = file.seek(0, io.SEEK_END)
+    for k, (offset, count) in enumerate(zip(offsets, counts, strict=True)):
+        if not (isinstance(offset, int) and isinstance(count, int)):
+            raise damaged(f"page {page.index} has a damaged list of strips or tiles")
+        if offset <= 0 or count <= 0:
+            raise damaged(f"strip or tile {k} of page {page.index} is empty")
+        if offset + count > end:
+            raise damaged(
+                f"ends early: strip or tile {k} of page {page.index} reaches to byte "
+                f"{offset + count} of {end}"
+            )
+    if page.compression == _JPEG:
+        _check_jpeg_sizes(file, page)
+
+
+def _check_jpeg_sizes(file: BinaryIO, page: TiffPage) -> None:
+    """Refuse JPEG strips or tiles that are larger inside than the page says."""
+    if page.is_tiled:
+        width, height = page.tilewidth, page.tilelength
+    else:
+        width, height = page.imagewidth, page.rowsperstrip
+    for offset, count in zip(page.dataoffsets, page.databytecounts, strict=True):
+        file.seek(offset)
+        inside = jpeg.read_markers(io.BytesIO(file.read(min(count, _JPEG_HEAD))))
+        if inside[0] > width or inside[1] > height:
+            raise damaged(f"holds a JPEG of {inside[0]}×{inside[1]} for {width}×{height} pixels")
+
+
+def _planes(file: BinaryIO, page: TiffPage, header: Header, count: int) -> list[Header]:
+    """Return the frames of an ImageJ file that lists only the first, as those over 4 GB do."""
+    if page.compression != _RAW or not page.is_contiguous:
+        return [header]
+    stored = (file.seek(0, io.SEEK_END) - page.dataoffsets[0]) // page.nbytes
+    if stored < 2:  # a page taken out of a stack, with the stack's description
+        return [header]
+    if stored < count:
+        raise damaged(f"claims {count} images, but holds {stored}")
+    if count > MAX_FRAMES:
+        raise too_large(f"has {count} images", f"{MAX_FRAMES} frames")
+    return [replace(header, page=k, plane=k) for k in range(count)]
+
+
+def _read_plane(file: BinaryIO, page: TiffPage, plane: int) -> NDArray[Any]:
+    assert page.dtype is not None
+    file.seek(page.dataoffsets[0] + plane * page.nbytes)
+    dtype = page.dtype.newbyteorder(page.parent.byteorder)
+    return np.frombuffer(file.read(page.nbytes), dtype).reshape(page.shaped)
+
+
+def _is_planar(page: TiffPage) -> bool:
+    return page.shaped[0] > 1
+
+
+def _finished(pixels: NDArray[Any], page: TiffPage) -> NDArray[Any]:
+    """Return (H, W, samples) pixels as grey or RGB in the dtype that was promised."""
+    if page.photometric == _PALETTE:
+        return _colour_map(page)[pixels[..., 0].astype(np.intp)]
+    pixels = without_alpha(pixels)
+    bits = page.bitspersample
+    if page.photometric == _MIN_IS_WHITE:
+        pixels = ~pixels if bits == 1 else (2**bits - 1) - pixels
+    if bits in (2, 4):
+        pixels = pixels * np.uint8(255 // (2**bits - 1))
+    # FocusStack.read reports what is infinite or no number afterwards.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return supported_dtype(pixels, "")
