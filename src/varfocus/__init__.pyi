@@ -16,7 +16,7 @@ from . import (
 from .io import read_stack
 from .pipeline import reconstruct
 from .result import Result
-from .simulate import simulate
+from .simulation import simulate
 from .stack import FocusStack
 
 __version__: str

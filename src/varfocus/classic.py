@@ -179,4 +179,7 @@ def classic_index(volume: Float, params: ClassicParams) -> Float:
     index: Float = gauss_peak(volume, step).centre
     if params.median > 1:
         index = ndimage.median_filter(index, size=params.median, mode="nearest")
-    return index if params.tv_weight == 0 else np.asarray(rof(index, params.tv_weight).d)
+    if params.tv_weight > 0:
+        index = rof(index, params.tv_weight).d
+    result: Float = index
+    return result

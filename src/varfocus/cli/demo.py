@@ -1,0 +1,98 @@
+"""``varfocus demo``: a scene with known depth, reconstructed, and how well that went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from cyclopts import Parameter
+
+from varfocus import export
+from varfocus.cli.console import Narrator, Talk, TalkOptions
+from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.export.figures import Panel, panels
+from varfocus.metrics import bad_pixels, psnr, rmse
+from varfocus.params import Params
+from varfocus.pipeline import estimate, run
+from varfocus.simulation import simulate
+
+FRAMES = 21
+COMPARISON = "comparison.png"
+
+
+def demo(
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("demo"),
+    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    talk: TalkOptions = Talk(),
+) -> None:
+    """Simulate a scene with several surfaces, reconstruct it, and compare with the truth.
+
+    Parameters
+    ----------
+    output
+        Folder for the pictures, made if missing.
+    overwrite
+        Replace an earlier demo.
+    """
+    narrator = Narrator(talk)
+    prepare_folder(output, [*export.result_names(np.dtype(np.uint8)), COMPARISON], overwrite)
+    narrator.say(f"Simulating {FRAMES} photographs of a table, focused from near to far …")
+    with narrator.bars() as progress:
+        scene = simulate("table", n=FRAMES, progress=progress)
+        result = run(scene.stack, Params(), progress)
+        classic = estimate(scene.stack, Params.from_keywords("classic"))
+    truth = scene.truth_index
+    errors = {
+        "paper": rmse(result.index, truth),
+        "classic": rmse(classic.index, truth),
+    }
+    middle = len(scene.stack) // 2
+    picture = panels(
+        [
+            Panel(f"one of {FRAMES} photographs", scene.frames[middle], photo=True),
+            Panel("all in focus", result.fused, photo=True),
+            Panel("confidence", result.confidence, photo=True),
+            Panel("true depth", truth),
+            Panel(f"varfocus, error {errors['paper']:.2f} frames", result.index),
+            Panel(f"classic 9×9, error {errors['classic']:.2f} frames", classic.index),
+        ],
+        "frames",
+        columns=3,
+        limits=(0, FRAMES - 1),
+    )
+    written = result.save(output, overwrite=overwrite, command="varfocus demo")
+    write_atomically(output / COMPARISON, picture)
+    facts = {
+        "folder": str(output),
+        "rmse_frames": errors,
+        "bad_pixels": bad_pixels(result.index, truth, 1.0),
+        "fused_psnr_db": psnr(result.fused / 255.0, scene.sharp),
+        "seconds": result.seconds,
+    }
+    narrator.result(_words(output, facts, len(written) + 1), facts)
+
+
+def _words(output: Path, facts: dict[str, object], files: int) -> str:
+    errors = facts["rmse_frames"]
+    assert isinstance(errors, dict)
+    share = 1.0 - float(str(facts["bad_pixels"]))
+    return f"""
+{files} files in {output}/. Look at {output / COMPARISON} first.
+
+  depth.tif       the depth of every pixel, in metres
+  confidence.tif  how sure each depth is, 0 to 1
+  fused.png       one picture with everything in focus
+  preview.png     the depth in colours
+  comparison.png  all of it beside the truth
+  run.json        every parameter that was used
+
+Against the known truth, the depth is right to within one frame at {share:.0%} of the pixels;
+its root-mean-square error is {errors["paper"]:.2f} frames, where the classical 9×9 method has \
+{errors["classic"]:.2f}.
+The all-in-focus picture matches the true one to {facts["fused_psnr_db"]:.1f} dB.
+
+Next, try your own frames:   varfocus depth shots/ -o out/
+or the paper's experiments:  varfocus reproduce --quick
+"""

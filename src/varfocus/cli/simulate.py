@@ -1,0 +1,105 @@
+"""``varfocus simulate``: a focus stack with known depth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from cyclopts import Parameter
+from numpy.typing import NDArray
+
+from varfocus import simulation
+from varfocus.cli.console import Narrator, Talk, TalkOptions
+from varfocus.export import images
+from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.io.frames import probe_files
+from varfocus.stack import without_alpha
+
+Name = Literal[
+    "cone", "plane", "cosine", "sphere", "steps", "slants", "discs", "wire", "textureless", "table"
+]
+FOCUS_FILE = "focus.csv"
+
+
+def simulate(
+    name: Name,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    texture: Path | None = None,
+    frames: int = 15,
+    size: tuple[int, int] | None = None,
+    noise: float = 0.05,
+    seed: int = 0,
+    dtype: Literal["uint8", "uint16"] = "uint8",
+    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    talk: TalkOptions = Talk(),
+) -> None:
+    """Make a focus stack with known depth.
+
+    Writes the frames as PNG into OUTPUT/frames, and beside them focus.csv (metres),
+    truth_index.tif (frames), truth_depth.tif (metres) and sharp.png.
+
+    Parameters
+    ----------
+    name
+        A smooth surface of the paper's Table 1 (cone, plane, cosine, sphere) or a scene with
+        occlusion.
+    output
+        Folder for the stack, made if missing.
+    texture
+        Picture that covers the surfaces; a built-in one by default.
+    frames
+        Number of frames.
+    size
+        Width and height in pixels; by default those of the texture.
+    noise
+        Noise level of Pertuz's camera model; 0 for none.
+    seed
+        The same seed gives the same stack.
+    dtype
+        Number type of the frames.
+    overwrite
+        Replace an earlier stack.
+    """
+    narrator = Narrator(talk)
+    with narrator.bars() as progress:
+        made = simulation.simulate(
+            name,
+            shape=None if size is None else (size[1], size[0]),
+            n=frames,
+            seed=seed,
+            noise=noise,
+            texture=None if texture is None else read_texture(texture),
+            dtype=dtype,
+            progress=progress,
+        )
+    digits = len(str(len(made.frames) - 1))
+    pictures = {f"frame_{k:0{digits}d}.png": frame for k, frame in enumerate(made.frames)}
+    sharp = np.rint(made.sharp * np.float32(255)).astype(np.uint8)
+    facts = {
+        "truth_index.tif": images.float_tiff(made.truth_index, "frames", "true depth"),
+        "truth_depth.tif": images.float_tiff(made.truth_depth, "m", "true depth"),
+        "sharp.png": images.picture(sharp)[1],
+        FOCUS_FILE: ("distance_m\n" + "".join(f"{z:.9g}\n" for z in made.focus)).encode(),
+    }
+    prepare_folder(output, facts, overwrite)
+    prepare_folder(output / "frames", pictures, overwrite)
+    for file, pixels in pictures.items():
+        write_atomically(output / "frames" / file, images.picture(pixels)[1])
+    for file, content in facts.items():
+        write_atomically(output / file, content)
+    height, width = made.truth_index.shape
+    narrator.result(
+        f"{len(pictures)} frames of {width}×{height} in {output / 'frames'}, "
+        f"focused from {made.focus[0]:g} to {made.focus[-1]:g} m; the truth is beside them.\n"
+        f"Next: varfocus depth {output / 'frames'} -o result "
+        f"--focus-distances {output / FOCUS_FILE} --unit m",
+        {"frames": [str(output / "frames" / file) for file in pictures], "truth": [*facts]},
+    )
+
+
+def read_texture(path: Path) -> NDArray[Any]:
+    """Read one picture, without its alpha channel."""
+    return without_alpha(probe_files([path])[0].read())
