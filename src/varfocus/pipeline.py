@@ -27,8 +27,8 @@ from varfocus.stack import FocusStack
 CONFIDENCE_WINDOW = 9
 """Side in pixels of the window over which contrast curves are averaged to judge the result."""
 
-CONFIDENCE_WEIGHTS = {"paper": (4.0, 3.0, -2.0), "classic": (4.0, 3.0, -2.0)}
-"""w_M, w_f, w_0 of each method, by logistic regression on the simulated scenes."""
+CONFIDENCE_WEIGHTS = {"paper": (4.13, 2.77, 0.59), "classic": (3.75, 6.87, -1.07)}
+"""w_M, w_f, w_0 of each method, fitted by benchmarks/fit_confidence.py."""
 
 
 def reconstruct(
@@ -115,7 +115,9 @@ def run(stack: FocusStack, params: Params, progress: Progress = silent) -> Resul
         params=params,
         index=found.index,
         depth=depth.index_to_depth(found.index, stack.focus),
-        confidence=found.confidence,
+        confidence=depth.confidence(
+            found.margin, depth.flatness(found.index), CONFIDENCE_WEIGHTS[params.method]
+        ),
         fused=fuse(stack, found.index, progress),
         trace=found.trace,
         warnings=tuple(notes),
@@ -131,19 +133,19 @@ class Estimate:
     ----------
     index : ndarray of shape (H, W), float32
         Fractional 0-based frame number.
-    confidence : ndarray of shape (H, W), float32
-        In [0, 1].
+    margin : ndarray of shape (H, W), float32
+        Lead of that depth over its best rival, see `varfocus.depth.margin`.
     trace : Trace or None
         How the minimisation went.
     """
 
     index: NDArray[np.float32]
-    confidence: NDArray[np.float32]
+    margin: NDArray[np.float32]
     trace: Trace | None
 
 
 def estimate(stack: FocusStack, params: Params, progress: Progress = silent) -> Estimate:
-    """Estimate depth and confidence alone, by the method that `params` names."""
+    """Estimate the depth alone, by the method that `params` names."""
     return {"paper": _paper, "classic": _classic}[params.method](stack, params, progress)
 
 
@@ -176,7 +178,7 @@ def _paper(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
 
     windowed = np.stack([box_mean(a_m, CONFIDENCE_WINDOW) for a_m in a])
     M = depth.margin(lambda k: curve.evaluate(windowed, curve.index_to_x(k, n)), index, n)
-    return Estimate(index, _confidence(M, index, params), trace)
+    return Estimate(index, M, trace)
 
 
 def _classic(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
@@ -198,14 +200,7 @@ def _classic(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
         value: NDArray[np.float32] = np.take_along_axis(volume, nearest, axis=0)[0]
         return value
 
-    M = depth.margin(contrast_at, index, n)
-    return Estimate(index, _confidence(M, index, params), None)
-
-
-def _confidence(
-    M: NDArray[np.float32], index: NDArray[np.float32], params: Params
-) -> NDArray[np.float32]:
-    return depth.confidence(M, depth.flatness(index), CONFIDENCE_WEIGHTS[params.method])
+    return Estimate(index, depth.margin(contrast_at, index, n), None)
 
 
 def fitting_degree(stack: FocusStack, params: Params) -> tuple[Params, list[str]]:

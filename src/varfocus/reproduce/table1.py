@@ -124,8 +124,8 @@ def observations(errors: Errors, best: dict[str, str]) -> list[str]:
             "The printed MLAP 2 suffers from its interpolation, not from its window: with "
             "neighbours one frame away instead of two (MLAP 2, step 1; not in the paper) it is "
             f"more accurate than TV at its best α on {_list(tight)}. These shapes are smooth; a "
-            "41×41 window has no jump to blur here. On scenes with jumps the order is the other way "
-            "round: see the comparison."
+            "41×41 window has no jump to blur here. On scenes with jumps the order is the other "
+            "way round: see the comparison."
         )
     small = [s for s in SHAPE_ORDER if best[s] not in ("TV, α = 1", "TV, α = 1/4")]
     if small:
