@@ -60,8 +60,8 @@ def main() -> None:
             sure = confidence >= 0.9
             right = np.mean(np.abs(index - truth)[sure] <= 1)
             print(
-                f"  calibration error {calibration:.3f}; RMSE {curve.rmse[0]:.2f}, without the least "
-                f"confident fifth {kept:.2f}; {right:.1%} right of the {sure.mean():.0%} at 0.9 or more"
+                f"  calibration {calibration:.3f}; RMSE {curve.rmse[0]:.2f}, without the least "
+                f"confident fifth {kept:.2f}; {right:.1%} right of {sure.mean():.0%} at ≥ 0.9"
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -97,3 +98,8 @@ def table(rows: Sequence[tuple[str, ...]]) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     )
+
+
+def program() -> str:
+    """Return what to type to call varfocus again: its name, or its path where it is not found."""
+    return "varfocus" if shutil.which("varfocus") else sys.argv[0]

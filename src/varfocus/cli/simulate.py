@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from numpy.typing import NDArray
 
 from varfocus import simulation
-from varfocus.cli.console import Narrator, Talk, TalkOptions
+from varfocus.cli.console import Narrator, Talk, TalkOptions, program
 from varfocus.export import images
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.io.frames import probe_files
@@ -75,6 +75,36 @@ def simulate(
             dtype=dtype,
             progress=progress,
         )
+    pictures, facts = write_simulation(made, output, overwrite)
+    height, width = made.truth_index.shape
+    narrator.result(
+        f"{len(pictures)} frames of {width}×{height} in {output / 'frames'}, "
+        f"focused from {made.focus[0]:g} to {made.focus[-1]:g} m; the truth is beside them.\n"
+        f"Next: {program()} depth {output / 'frames'} -o result "
+        f"--focus-distances {output / FOCUS_FILE} --unit m",
+        {"frames": [str(output / "frames" / file) for file in pictures], "truth": facts},
+    )
+
+
+def write_simulation(
+    made: simulation.Simulation, folder: Path, overwrite: bool
+) -> tuple[list[str], list[str]]:
+    """Write the frames into ``folder/frames`` and the truth beside them.
+
+    Parameters
+    ----------
+    made : Simulation
+        Frames of 8 or 16 bit, and the truth.
+    folder : Path
+        Made if missing.
+    overwrite : bool
+        Whether files may be replaced.
+
+    Returns
+    -------
+    tuple of two lists of str
+        Names of the frames, and of the files beside them.
+    """
     digits = len(str(len(made.frames) - 1))
     pictures = {f"frame_{k:0{digits}d}.png": frame for k, frame in enumerate(made.frames)}
     sharp = np.rint(made.sharp * np.float32(255)).astype(np.uint8)
@@ -84,20 +114,13 @@ def simulate(
         "sharp.png": images.picture(sharp)[1],
         FOCUS_FILE: ("distance_m\n" + "".join(f"{z:.9g}\n" for z in made.focus)).encode(),
     }
-    prepare_folder(output, facts, overwrite)
-    prepare_folder(output / "frames", pictures, overwrite)
+    prepare_folder(folder, facts, overwrite)
+    prepare_folder(folder / "frames", pictures, overwrite)
     for file, pixels in pictures.items():
-        write_atomically(output / "frames" / file, images.picture(pixels)[1])
+        write_atomically(folder / "frames" / file, images.picture(pixels)[1])
     for file, content in facts.items():
-        write_atomically(output / file, content)
-    height, width = made.truth_index.shape
-    narrator.result(
-        f"{len(pictures)} frames of {width}×{height} in {output / 'frames'}, "
-        f"focused from {made.focus[0]:g} to {made.focus[-1]:g} m; the truth is beside them.\n"
-        f"Next: varfocus depth {output / 'frames'} -o result "
-        f"--focus-distances {output / FOCUS_FILE} --unit m",
-        {"frames": [str(output / "frames" / file) for file in pictures], "truth": [*facts]},
-    )
+        write_atomically(folder / file, content)
+    return [*pictures], [*facts]
 
 
 def read_texture(path: Path) -> NDArray[Any]:
