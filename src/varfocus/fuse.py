@@ -36,11 +36,9 @@ def fuse(
     """
     n = len(stack)
     fused = np.zeros(stack.frames[0].shape, np.float32)
-    for k in track(range(n), "fusing", n, progress):
+    for k, frame in enumerate(track(stack.ahead(), "fusing", n, progress)):
         weight = np.clip(1.0 - np.abs(index - k), 0.0, None)
-        if not weight.any():
-            continue
-        fused += (weight if fused.ndim == 2 else weight[..., None]) * stack.read(k)
+        fused += (weight if fused.ndim == 2 else weight[..., None]) * frame
     if np.issubdtype(stack.dtype, np.integer):
         fused = np.clip(np.rint(fused), 0, np.iinfo(stack.dtype).max)
     return fused.astype(stack.dtype)

@@ -233,6 +233,27 @@ class Params:
         return flat
 
 
+@dataclass(frozen=True)
+class Resources:
+    """What a run may use; no influence on the result.
+
+    Parameters
+    ----------
+    threads
+        Number of threads; by default the environment variable VARFOCUS_THREADS, or all cores.
+    max_memory
+        Memory that may be used beyond the frames in memory, such as 4GB; by default 60 % of what
+        is free. A job that does not fit is refused before it starts.
+    """
+
+    threads: int | None = None
+    max_memory: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads is not None:
+            _at_least("threads", self.threads, 1)
+
+
 STAGES: Mapping[str, type[Any]] = {
     "contrast": ContrastParams,
     "curve": CurveParams,

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from varfocus import classic, curve, depth
+from varfocus import classic, curve, depth, memory
 from varfocus.contrast import box_mean, mlap, normaliser
 from varfocus.energy import ContrastTerm
 from varfocus.errors import NoContrastError, TooFewFramesError, VarfocusWarning
 from varfocus.fuse import fuse
 from varfocus.minimise import MINIMISERS, Trace
-from varfocus.params import CurveParams, Params
+from varfocus.params import CurveParams, Params, Resources
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Result
 from varfocus.stack import FocusStack
@@ -37,6 +37,8 @@ def reconstruct(
     *,
     focus: ArrayLike | None = None,
     unit: str | None = None,
+    threads: int | None = None,
+    max_memory: str | None = None,
     progress: Progress = silent,
     **parameters: Any,
 ) -> Result:
@@ -53,6 +55,10 @@ def reconstruct(
         Focus position or distance of each frame; depth is then in its unit.
     unit : str, optional
         Name of that unit, for labels.
+    threads : int, optional
+        Number of threads; by default all cores.
+    max_memory : str, optional
+        Such as "4GB"; by default 60 % of what is free. What does not fit is refused beforehand.
     progress : callable
         Called as ``progress(stage, done, total)``; may raise to cancel.
     **parameters
@@ -78,13 +84,18 @@ def reconstruct(
     if not isinstance(stack, FocusStack):
         stack = FocusStack.from_array(stack)
     stack = stack.with_focus(focus, unit)
-    result = run(stack, params, progress)
+    result = run(stack, params, progress, Resources(threads, max_memory))
     for message in result.warnings:
         warnings.warn(message, VarfocusWarning, stacklevel=2)
     return result
 
 
-def run(stack: FocusStack, params: Params, progress: Progress = silent) -> Result:
+def run(
+    stack: FocusStack,
+    params: Params,
+    progress: Progress = silent,
+    resources: Resources = Resources(),
+) -> Result:
     """Reconstruct with validated parameters; `reconstruct` is the friendlier way in.
 
     Parameters
@@ -95,6 +106,8 @@ def run(stack: FocusStack, params: Params, progress: Progress = silent) -> Resul
         All parameters.
     progress : callable
         Listener.
+    resources : Resources
+        Threads and memory it may use.
 
     Returns
     -------
@@ -107,6 +120,8 @@ def run(stack: FocusStack, params: Params, progress: Progress = silent) -> Resul
             "expected at least 3: two frames cannot show where focus is best",
             "Add the missing frames.",
         )
+    limit = None if resources.max_memory is None else memory.parse_size(resources.max_memory)
+    memory.admit(stack, params, limit)
     began = time.perf_counter()
     params, notes = fitting_degree(stack, params)
     found = estimate(stack, params, progress)
@@ -155,8 +170,8 @@ def _paper(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
     fit = curve.CurveFit(n, params.curve.degree)
     first_guess = classic.PeakSearch(params.start.start_window)
     peak = np.zeros(stack.shape, np.float32)
-    for k in track(range(n), "contrast", n, progress):
-        contrast = mlap(stack.read_unit(k))
+    for k, frame in enumerate(track(stack.ahead(), "contrast", n, progress)):
+        contrast = mlap(frame.astype(np.float32) * np.float32(stack.scale))
         fit.add(k, contrast)
         first_guess.add(k, contrast)
         np.maximum(peak, contrast, out=peak)
@@ -185,8 +200,9 @@ def _classic(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
     """Windowed contrast, its maximum over focus, and what smooths the map afterwards."""
     n = len(stack)
     volume = np.empty((n, *stack.shape), np.float32)
-    for k in track(range(n), "contrast", n, progress):
-        volume[k] = box_mean(mlap(stack.read_unit(k)), params.classic.window)
+    for k, frame in enumerate(track(stack.ahead(), "contrast", n, progress)):
+        contrast = mlap(frame.astype(np.float32) * np.float32(stack.scale))
+        volume[k] = box_mean(contrast, params.classic.window)
     if not volume.any():
         raise NoContrastError(
             "received frames that are constant: no pixel differs from its neighbours",

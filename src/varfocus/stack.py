@@ -6,7 +6,9 @@ before the first frame is decoded.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,6 +27,9 @@ from varfocus.errors import (
 
 FRAMES = "frames"
 """The unit of depth when no focus positions are known."""
+
+DECODED_AHEAD = 2
+"""Frames that are decoded on threads while an earlier one is worked on."""
 
 
 class Frame(Protocol):
@@ -200,6 +205,35 @@ class FocusStack:
     def read_unit(self, k: int) -> NDArray[np.float32]:
         """Decode frame `k` as float32, integers mapped to [0, 1]."""
         return self.read(k).astype(np.float32) * np.float32(self.scale)
+
+    def ahead(self, workers: int = DECODED_AHEAD) -> Iterator[NDArray[Any]]:
+        """Decode the frames in order, on threads, a few ahead of the caller.
+
+        Parameters
+        ----------
+        workers : int
+            Threads, and frames that may wait decoded. Frames in memory need none.
+
+        Yields
+        ------
+        ndarray of shape (H, W) or (H, W, 3)
+            As `read` returns them.
+        """
+        if all(isinstance(frame, ArrayFrame) for frame in self.frames):
+            yield from self
+            return
+        pending: deque[Future[NDArray[Any]]] = deque()
+        with ThreadPoolExecutor(workers, thread_name_prefix="varfocus-decode") as pool:
+            try:
+                for k in range(len(self)):
+                    pending.append(pool.submit(self.read, k))
+                    if len(pending) > workers:
+                        yield pending.popleft().result()
+                while pending:
+                    yield pending.popleft().result()
+            finally:  # the caller may stop half-way
+                for future in pending:
+                    future.cancel()
 
     def reversed(self) -> FocusStack:
         """Return the same stack with the last frame first."""

@@ -21,6 +21,7 @@ from varfocus.params import (
     CurveParams,
     Method,
     Params,
+    Resources,
     SolverParams,
     StartParams,
 )
@@ -29,6 +30,7 @@ from varfocus.result import Result
 
 CONTRAST = Parameter(name="*", group=Group("Method “paper”: contrast", sort_key=2))
 MINIMISATION = Parameter(name="*", group=Group("Method “paper”: minimisation", sort_key=3))
+RESOURCES = Parameter(name="*", group=Group("Resources", sort_key=5))
 CLASSIC = Parameter(name="*", group=Group("Method “classic”", sort_key=4))
 
 
@@ -46,6 +48,7 @@ def depth(
     start: Annotated[StartParams, MINIMISATION] = StartParams(),
     solve: Annotated[SolverParams, MINIMISATION] = SolverParams(),
     classic: Annotated[ClassicParams, CLASSIC] = ClassicParams(),
+    resources: Annotated[Resources, RESOURCES] = Resources(),
     talk: TalkOptions = Talk(),
 ) -> None:
     """Turn a focus stack into a depth map, a confidence map and an all-in-focus image.
@@ -79,7 +82,7 @@ def depth(
     stack = load(source, focus, narrator)
     prepare_folder(output, export.result_names(stack.dtype), overwrite)
     with narrator.bars() as progress:
-        result = run(stack, chosen, progress)
+        result = run(stack, chosen, progress, resources)
     for warning in result.warnings:
         narrator.warn(warning)
     written = result.save(
