@@ -85,7 +85,7 @@ def test_two_frames(capsys, frames, tmp_path):
     source = sorted(frames.iterdir())[:2]
     refused(
         *(capsys, tmp_path, source, 3, "received 2 frames: frame_00.png, frame_01.png"),
-        *("expected at least 3", "Add the missing frames"),
+        *("at least 3 frames", "Give the folder with all frames"),
     )
 
 
@@ -234,11 +234,37 @@ def test_focus_distances_that_cannot_be_read(capsys, frames, tmp_path, content):
 
 @pytest.mark.parametrize("table", ["{z}", "{k};{z}", "{k},frame_{k},{z}", "{z}\n"])
 def test_focus_distances_in_the_last_column(capsys, frames, tmp_path, table):
-    rows = ["a;heading", *(table.format(k=k, z=0.5 * k**2) for k in range(N))]
+    heading = {"{k};{z}": "k;z", "{k},frame_{k},{z}": "k,name,z"}.get(table, "z")
+    rows = [heading, *(table.format(k=k, z=0.5 * k**2) for k in range(N))]
     (tmp_path / "focus.csv").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(rows).encode())
     said = varfocus(capsys, "info", frames, "--focus-distances", tmp_path / "focus.csv", "--json")
     assert said.code == 0
     assert '"focus": 98.0' in said.out
+
+
+@pytest.mark.parametrize("table", ["0,{k}", "{k},frame_{k},{z}", "z\n0,{k}"])
+def test_decimal_commas_and_unnamed_columns_are_refused(capsys, frames, tmp_path, table):
+    rows = [table.format(k=k, z=0.5 * k**2) for k in range(N)]
+    (tmp_path / "focus.csv").write_text("\n".join(rows))
+    said = varfocus(capsys, "info", frames, "--focus-distances", tmp_path / "focus.csv")
+    assert_refused(said, 3, "focus.csv, line", "expected one number per line", "0.5 rather than")
+
+
+def test_a_unit_without_positions_is_refused(capsys, frames, tmp_path):
+    said = varfocus(capsys, "depth", frames, "-o", tmp_path / "out", "--unit", "mm")
+    assert_refused(said, 3, "received the unit 'mm' without focus positions", "expected")
+
+
+def test_the_folder_of_the_frames_is_no_output(capsys, frames):
+    before = files_below(frames)
+    said = varfocus(capsys, "depth", frames, "-o", frames)
+    assert_refused(said, 2, "received the folder of the frames as output", "expected another")
+    assert files_below(frames) == before
+
+
+def test_fractions_are_numbers_but_not_whole_numbers(capsys, frames, tmp_path):
+    said = varfocus(capsys, "depth", frames, "-o", tmp_path / "out", "--degree", "5.5")
+    assert_refused(said, 2, "received --degree 5.5", "expected a whole number")
 
 
 # Output

@@ -112,7 +112,7 @@ def test_frames_must_agree_before_any_is_decoded(images, odd, words):
     first = LyingFrame(images[0])
     first.name = "a"
     with pytest.raises(MixedFramesError, match=words):
-        FocusStack([first, ArrayFrame("b", odd)])
+        FocusStack([first, ArrayFrame("b", odd), first])
     assert first.reads == 0
 
 
@@ -145,7 +145,7 @@ def test_decoding_ahead_passes_errors_on_and_stops_with_its_caller(images):
 
 @pytest.mark.parametrize("pixels", [np.zeros((9, 7), np.uint8), np.zeros((7, 9), np.uint16)])
 def test_a_frame_must_be_what_it_promised(images, pixels):
-    stack = FocusStack([ArrayFrame("a", images[0]), LyingFrame(pixels)])
+    stack = FocusStack([ArrayFrame("a", images[0]), LyingFrame(pixels), ArrayFrame("c", images[0])])
     with pytest.raises(UnreadableFrameError, match=r"liar\.png: decoded to"):
         stack.read(1)
 

@@ -52,7 +52,7 @@ class PeakSearch:
         """Look at frame `k`, given its contrast of shape ``(H, W)``."""
         value = box_mean(contrast, self._window)
         if self._best is None:
-            self._best, self.index = value, np.full(value.shape, k, np.float32)
+            self._best, self.index = value.copy(), np.full(value.shape, k, np.float32)
             return
         better = value > self._best
         self._best[better] = value[better]
@@ -86,7 +86,8 @@ def gauss_peak(volume: Float, step: int) -> GaussPeak:
     """Interpolate the maximum over frames by a Gaussian through three points.
 
     log y = a + b k + c k² through the largest value and its neighbours `step` frames away. A
-    maximum closer than that to an end is interpolated around the nearest possible middle point.
+    maximum closer than that to an end is interpolated around the nearest possible middle point, as
+    in Pertuz's toolbox, and so may be found up to half a step inside the range.
 
     Parameters
     ----------
@@ -148,8 +149,9 @@ def reliability(volume: Float, peak: GaussPeak, window: int = 9) -> Float:
         misfit += np.abs(volume[k] - fit)
     smoothed = box_mean(misfit, window)
     strength = n * volume.max(axis=0)
-    tiny = np.finfo(np.float32).tiny
-    ratio = np.maximum(strength, tiny) / np.maximum(smoothed, np.maximum(strength * 1e-6, tiny))
+    alive = strength > 0
+    strength = np.where(alive, strength, 1.0)
+    ratio = np.where(alive, strength / np.maximum(smoothed, 1e-6 * strength), 1.0)
     decibels: Float = (20.0 * np.log10(ratio)).astype(np.float32)
     return decibels
 

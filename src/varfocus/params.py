@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import numbers
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, TypeAlias, get_args
@@ -39,7 +40,7 @@ class ContrastParams:
     def __post_init__(self) -> None:
         _one_of("normalisation", self.normalisation, get_args(Normalisation))
         if self.epsilon is not None:
-            _at_least("epsilon", self.epsilon, 0.0, strictly=True)
+            _number(self, "epsilon", 0.0, strictly=True)
 
     @property
     def resolved_epsilon(self) -> float:
@@ -63,7 +64,7 @@ class CurveParams:
     degree: int = 8
 
     def __post_init__(self) -> None:
-        _at_least("degree", self.degree, 2)
+        _whole(self, "degree", 2)
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,8 @@ class StartParams:
     start_blur: int = 21
 
     def __post_init__(self) -> None:
-        _odd("start_window", self.start_window)
-        _odd("start_blur", self.start_blur)
+        _odd(self, "start_window")
+        _odd(self, "start_blur")
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class SolverParams:
     iterations
         Number of iterations.
     tau
-        Step size τ of the linearisation.
+        Step size τ of the linearisation. Forward–backward splitting wants a smaller one, about 2.
     lam
         Initial coupling λ of d and g.
     growth
@@ -118,13 +119,13 @@ class SolverParams:
     tolerance: float = 0.0
 
     def __post_init__(self) -> None:
-        _at_least("alpha", self.alpha, 0.0)
+        _number(self, "alpha", 0.0)
         _one_of("solver", self.solver, get_args(Solver))
-        _at_least("iterations", self.iterations, 1)
-        _at_least("tau", self.tau, 0.0, strictly=True)
-        _at_least("lam", self.lam, 0.0, strictly=True)
-        _at_least("growth", self.growth, 1.0)
-        _at_least("tolerance", self.tolerance, 0.0)
+        _whole(self, "iterations", 1)
+        _number(self, "tau", 0.0, strictly=True)
+        _number(self, "lam", 0.0, strictly=True)
+        _number(self, "growth", 1.0)
+        _number(self, "tolerance", 0.0)
 
 
 @dataclass(frozen=True)
@@ -150,11 +151,11 @@ class ClassicParams:
     gauss_step: int | None = None
 
     def __post_init__(self) -> None:
-        _odd("window", self.window)
-        _odd("median", self.median)
-        _at_least("tv_weight", self.tv_weight, 0.0)
+        _odd(self, "window")
+        _odd(self, "median")
+        _number(self, "tv_weight", 0.0)
         if self.gauss_step is not None:
-            _at_least("gauss_step", self.gauss_step, 1)
+            _whole(self, "gauss_step", 1)
 
 
 @dataclass(frozen=True)
@@ -251,7 +252,11 @@ class Resources:
 
     def __post_init__(self) -> None:
         if self.threads is not None:
-            _at_least("threads", self.threads, 1)
+            _whole(self, "threads", 1)
+        if self.max_memory is not None and not isinstance(self.max_memory, str):
+            raise ParameterError(
+                f"received max_memory = {self.max_memory!r}", "expected a text such as '4GB'"
+            )
 
 
 STAGES: Mapping[str, type[Any]] = {
@@ -274,17 +279,32 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
         )
 
 
-def _at_least(name: str, value: float, bound: float, strictly: bool = False) -> None:
-    ok = isinstance(value, int | float) and math.isfinite(value)
-    if not ok or value < bound or (strictly and value == bound):
+def _number(params: object, name: str, bound: float, strictly: bool = False) -> None:
+    """Check a real-valued field and keep it as a plain float."""
+    value = getattr(params, name)
+    real = isinstance(value, numbers.Real)
+    if not real or not math.isfinite(value) or value < bound or (strictly and value == bound):
         raise ParameterError(
             f"received {name} = {value!r}",
             f"expected a number {'above' if strictly else 'of at least'} {bound:g}",
         )
+    object.__setattr__(params, name, float(value))
 
 
-def _odd(name: str, value: int) -> None:
-    if not isinstance(value, int) or value < 1 or value % 2 == 0:
+def _whole(params: object, name: str, bound: int) -> None:
+    """Check a whole-numbered field and keep it as a plain int."""
+    value = getattr(params, name)
+    if not isinstance(value, numbers.Integral) or value < bound:
         raise ParameterError(
-            f"received {name} = {value!r}", "expected an odd window side in pixels: 1, 3, 5, …"
+            f"received {name} = {value!r}", f"expected a whole number of at least {bound}"
+        )
+    object.__setattr__(params, name, int(value))
+
+
+def _odd(params: object, name: str) -> None:
+    _whole(params, name, 1)
+    if getattr(params, name) % 2 == 0:
+        raise ParameterError(
+            f"received {name} = {getattr(params, name)}",
+            "expected an odd window side in pixels: 1, 3, 5, …",
         )

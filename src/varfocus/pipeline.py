@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from varfocus import classic, curve, depth, memory
 from varfocus.contrast import box_mean, mlap, normaliser
 from varfocus.energy import ContrastTerm
-from varfocus.errors import NoContrastError, TooFewFramesError, VarfocusWarning
+from varfocus.errors import NoContrastError, VarfocusWarning
 from varfocus.fuse import fuse
 from varfocus.minimise import MINIMISERS, Trace
 from varfocus.params import CurveParams, Params, Resources
@@ -101,7 +101,7 @@ def run(
     Parameters
     ----------
     stack : FocusStack
-        At least three frames.
+        Frames.
     params : Params
         All parameters.
     progress : callable
@@ -114,12 +114,6 @@ def run(
     Result
         Warnings are listed in it and not issued.
     """
-    if len(stack) < 3:
-        raise TooFewFramesError(
-            f"received {len(stack)} frames: " + ", ".join(stack.names),
-            "expected at least 3: two frames cannot show where focus is best",
-            "Add the missing frames.",
-        )
     limit = None if resources.max_memory is None else memory.parse_size(resources.max_memory)
     memory.admit(stack, params, limit)
     began = time.perf_counter()

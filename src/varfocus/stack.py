@@ -80,7 +80,7 @@ class FocusStack:
     Parameters
     ----------
     frames : sequence of Frame
-        At least two, in the order of focus.
+        At least three, in the order of focus: two cannot show where focus is best.
     focus : array_like of shape (n,), optional
         Focus position or distance of each frame, strictly increasing or decreasing.
     unit : str
@@ -125,7 +125,19 @@ class FocusStack:
         FocusStack
             Frames are views of `images` where dtype and channels allow.
         """
-        array = np.asarray(images)
+        if isinstance(images, str | Path):
+            raise InputError(
+                f"received the path {str(images)!r}",
+                "expected an array of frames",
+                "Read the files first: varfocus.read_stack(path).",
+            )
+        try:
+            array = np.asarray(images)
+        except ValueError as error:
+            raise InputError(
+                f"received frames that do not form an array: {error}",
+                "expected frames of equal size",
+            ) from error
         if array.ndim not in (3, 4) or (array.ndim == 4 and array.shape[-1] not in (1, 2, 3, 4)):
             raise InputError(
                 f"received an array of shape {array.shape}",
@@ -133,7 +145,9 @@ class FocusStack:
                 "with 1 to 4 channels",
                 "Put the frames on the first axis and the channels on the last.",
             )
-        array = without_alpha(supported_dtype(array, "the array"))
+        array = supported_dtype(array, "the array")
+        if array.ndim == 4:
+            array = without_alpha(array)
         frames = [ArrayFrame(f"frame {k}", pixels) for k, pixels in enumerate(array)]
         return cls(frames).with_focus(focus, unit)
 
@@ -250,7 +264,7 @@ class FocusStack:
         Parameters
         ----------
         focus : array_like of shape (n,) or None
-            One position per frame; None keeps what the stack has.
+            One position per frame; None keeps those that the stack has.
         unit : str, optional
             Unit of the positions.
 
@@ -259,8 +273,16 @@ class FocusStack:
         FocusStack
             The stack with the new positions.
         """
-        if focus is None:
+        if focus is None and unit is None:
             return self
+        if focus is None and self.focus is None:
+            raise FocusPositionsError(
+                f"received the unit {unit!r} without focus positions",
+                "expected one focus position per frame, to which the unit belongs",
+                "Give the positions too, or leave the unit out: depth is then in frames.",
+            )
+        if focus is None:
+            return replace(self, unit=unit or self.unit)
         return replace(self, focus=_checked_focus(focus, len(self)), unit=unit or "units")
 
 
@@ -296,9 +318,10 @@ def supported_dtype(pixels: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _check_frames(frames: Sequence[Frame]) -> None:
-    if len(frames) < 2:
+    if len(frames) < 3:
         raise TooFewFramesError(
-            f"received {len(frames)} frame(s)" + (f": {frames[0].name}" if frames else ""),
+            f"received {len(frames)} frame{'' if len(frames) == 1 else 's'}: "
+            + (", ".join(frame.name for frame in frames) or "none"),
             "expected a focus stack: at least 3 frames of one scene, focused differently",
             "Give the folder with all frames, or a multi-page file.",
         )

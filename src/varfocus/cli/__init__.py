@@ -6,7 +6,9 @@ Exit codes: 0 done, 1 a bug of varfocus, 2 usage, 3 unreadable or inconsistent i
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import sys
 import traceback
 from fractions import Fraction
@@ -48,17 +50,38 @@ def _fractions(app: App, commands: tuple[str, ...], arguments: ArgumentCollectio
                 argument.tokens[k] = token.evolve(value=value)
 
 
-def build() -> App:
-    """Return the command-line application; commands are imported when used."""
+def _whole_numbers(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Refuse 5.5 where a whole number is expected; it would be rounded silently."""
+    del app, commands
+    for argument in arguments:
+        if argument.hint in (int, int | None):
+            for token in argument.tokens:
+                if not re.fullmatch(r"[-+]?[0-9]+", token.value):
+                    raise UsageError(
+                        f"received {argument.name} {token.value}", "expected a whole number"
+                    )
+
+
+def build(command: str | None = None) -> App:
+    """Return the command-line application; commands are imported when used.
+
+    Parameters
+    ----------
+    command : str, optional
+        The command that will be called: its help is its docstring. The others are only listed,
+        with the line in `COMMANDS`.
+    """
     app = App(
         name="varfocus",
         help="Depth maps, all-in-focus images and measurable surfaces from focus stacks.",
         version=varfocus.__version__,
-        config=_fractions,
+        config=(_fractions, _whole_numbers),
         help_format="plaintext",
+        suppress_keyboard_interrupt=False,
     )
     for name, summary in COMMANDS.items():
-        app.command(f"varfocus.cli.{name}:{name}", name=name, help=summary)
+        listed = {} if name == command else {"help": summary}
+        app.command(f"varfocus.cli.{name}:{name}", name=name, **listed)
     return app
 
 
@@ -75,10 +98,14 @@ def main(arguments: list[str] | None = None) -> int:
     int
         Exit code.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without µ is no reason to fail
+            stream.reconfigure(errors="replace")
     console = Console(stderr=True, highlight=False, soft_wrap=True)
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        build()(
-            sys.argv[1:] if arguments is None else arguments,
+        build(words[0] if words else None)(
+            words,
             exit_on_error=False,
             print_error=False,
             result_action="return_value",

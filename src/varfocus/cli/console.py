@@ -102,4 +102,7 @@ def table(rows: Sequence[tuple[str, ...]]) -> str:
 
 def program() -> str:
     """Return what to type to call varfocus again: its name, or its path where it is not found."""
-    return "varfocus" if shutil.which("varfocus") else sys.argv[0]
+    if shutil.which("varfocus"):
+        return "varfocus"
+    called = sys.argv[0]
+    return f"{sys.executable} -m varfocus" if called.endswith("__main__.py") else called

@@ -38,7 +38,7 @@ def demo(
         Replace an earlier demo.
     """
     narrator = Narrator(talk)
-    names = [*export.result_names(np.dtype(np.uint8)), COMPARISON, "stack"]
+    names = [*export.result_names(np.dtype(np.uint8)), COMPARISON]
     prepare_folder(output, names, overwrite)
     narrator.say(f"Simulating {FRAMES} photographs of a table, focused from near to far …")
     with narrator.bars() as progress:
@@ -65,8 +65,8 @@ def demo(
         limits=(0, FRAMES - 1),
     )
     write_simulation(scene, output / "stack", overwrite)
-    result.save(output, overwrite=overwrite, command="varfocus demo")
     write_atomically(output / COMPARISON, picture)
+    result.save(output, overwrite=overwrite, command="varfocus demo")
     facts = {
         "folder": str(output),
         "rmse_frames": errors,

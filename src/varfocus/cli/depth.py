@@ -13,7 +13,7 @@ from cyclopts import Group, Parameter
 from varfocus import export
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.cli.source import Focus, FocusOptions, Frames, load
-from varfocus.errors import ParameterError
+from varfocus.errors import OutputError, ParameterError
 from varfocus.export.atomic import prepare_folder
 from varfocus.params import (
     ClassicParams,
@@ -27,6 +27,7 @@ from varfocus.params import (
 )
 from varfocus.pipeline import run
 from varfocus.result import Result
+from varfocus.stack import FocusStack
 
 CONTRAST = Parameter(name="*", group=Group("Method “paper”: contrast", sort_key=2))
 MINIMISATION = Parameter(name="*", group=Group("Method “paper”: minimisation", sort_key=3))
@@ -80,6 +81,7 @@ def depth(
     if params is not None:
         chosen = _recorded(params, chosen)
     stack = load(source, focus, narrator)
+    _keep_apart(output, stack)
     prepare_folder(output, export.result_names(stack.dtype), overwrite)
     with narrator.bars() as progress:
         result = run(stack, chosen, progress, resources)
@@ -105,8 +107,17 @@ def _summary(result: Result, written: dict[str, Path]) -> str:
     return f"Done in {result.seconds:.1f} s.\n" + table(rows)
 
 
+def _keep_apart(output: Path, stack: FocusStack) -> None:
+    if output.resolve() in {path.resolve().parent for path in stack.files}:
+        raise OutputError(
+            f"received the folder of the frames as output: {output}",
+            "expected another folder, or the next run would take the results for frames",
+            f"For example -o {output / 'result'}",
+        )
+
+
 def _recorded(path: Path, given: Params) -> Params:
-    if given != Params(given.method):
+    if given != Params():
         raise ParameterError(
             "received --params together with other parameters",
             "expected either the parameters of an earlier run, or new ones",

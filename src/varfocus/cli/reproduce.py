@@ -47,7 +47,8 @@ def reproduce(
     narrator = Narrator(talk)
     names = list(EXPERIMENTS) if experiment == "all" else [experiment]
     picture = None if texture is None else read_texture(texture)
-    prepare_folder(output, report.file_names(names), overwrite)
+    present = [path.name for path in output.iterdir()] if output.is_dir() else []
+    prepare_folder(output, present, overwrite)
     with narrator.bars() as progress:
         setting = Setting(quick=quick, texture=picture, progress=progress)
         reports = [EXPERIMENTS[name](setting) for name in names]

@@ -20,6 +20,7 @@ Name = Literal[
     "cone", "plane", "cosine", "sphere", "steps", "slants", "discs", "wire", "textureless", "table"
 ]
 FOCUS_FILE = "focus.csv"
+TRUTH_FILES = ("truth_index.tif", "truth_depth.tif", "sharp.png", FOCUS_FILE)
 
 
 def simulate(
@@ -29,7 +30,7 @@ def simulate(
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
     texture: Path | None = None,
     frames: int = 15,
-    size: tuple[int, int] | None = None,
+    size: Annotated[tuple[int, int] | None, Parameter(negative=())] = None,
     noise: float = 0.05,
     seed: int = 0,
     dtype: Literal["uint8", "uint16"] = "uint8",
@@ -64,6 +65,7 @@ def simulate(
         Replace an earlier stack.
     """
     narrator = Narrator(talk)
+    prepare_simulation(output, overwrite)
     with narrator.bars() as progress:
         made = simulation.simulate(
             name,
@@ -84,6 +86,13 @@ def simulate(
         f"--focus-distances {output / FOCUS_FILE} --unit m",
         {"frames": [str(output / "frames" / file) for file in pictures], "truth": facts},
     )
+
+
+def prepare_simulation(folder: Path, overwrite: bool) -> None:
+    """Make sure that a stack can be written into a folder, before it is simulated."""
+    prepare_folder(folder, TRUTH_FILES, overwrite)
+    frames = folder / "frames"
+    prepare_folder(frames, [path.name for path in frames.glob("*")], overwrite)
 
 
 def write_simulation(
@@ -114,8 +123,9 @@ def write_simulation(
         "sharp.png": images.picture(sharp)[1],
         FOCUS_FILE: ("distance_m\n" + "".join(f"{z:.9g}\n" for z in made.focus)).encode(),
     }
-    prepare_folder(folder, facts, overwrite)
-    prepare_folder(folder / "frames", pictures, overwrite)
+    prepare_simulation(folder, overwrite)
+    for old in (folder / "frames").glob("frame_*.png"):
+        old.unlink()
     for file, pixels in pictures.items():
         write_atomically(folder / "frames" / file, images.picture(pixels)[1])
     for file, content in facts.items():

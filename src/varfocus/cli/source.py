@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +38,7 @@ class Focus:
     """
 
     reverse: bool = False
-    z_step: str | None = None
+    z_step: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
     focus_distances: Path | None = None
     unit: str | None = None
 
@@ -99,7 +100,7 @@ def _with_positions(stack: FocusStack, focus: Focus) -> FocusStack:
         if focus.reverse:
             distances = distances[::-1]
         return stack.with_focus(distances, focus.unit)
-    return stack
+    return stack.with_focus(None, focus.unit)
 
 
 def _length(text: str) -> tuple[float, str]:
@@ -108,7 +109,7 @@ def _length(text: str) -> tuple[float, str]:
         value = float(match.group(1)) if match else 0.0
     except ValueError:
         value = 0.0
-    if match is None or value == 0.0:
+    if match is None or value == 0.0 or not math.isfinite(value):
         raise ParameterError(
             f"received --z-step {text!r}",
             "expected a number and its unit, such as 2um, 0.5mm or 1e-3m",
@@ -124,16 +125,27 @@ def _numbers(path: Path) -> list[float]:
             f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}",
             "expected a text file with one focus distance per frame",
         ) from error
-    rows = [row for row in csv.reader(text.replace(";", ",").splitlines()) if any(row)]
-    values = []
-    for number, row in enumerate(rows, start=1):
+    delimiter = next((mark for mark in ";\t" if mark in text), ",")
+    reader = csv.reader(text.splitlines(), delimiter=delimiter)
+    values: list[float] = []
+    heading: list[str] | None = None
+    for row in reader:
+        if not any(cell.strip() for cell in row):
+            continue
+        value: float | None
         try:
-            values.append(float(row[-1]))
+            value = float(row[-1])
         except ValueError:
-            if number == 1:
-                continue  # a heading
+            value = None
+        if value is None and heading is None and not values:
+            heading = row
+        elif value is None or len(row) != len(heading or [""]):
             raise FocusPositionsError(
-                f"{path}, line {number}: received {','.join(row)!r}",
-                "expected a number in the last column",
-            ) from None
+                f"{path}, line {reader.line_num}: received {delimiter.join(row)!r}",
+                "expected one number per line with a decimal point, or a heading line and the "
+                "focus distance in the last column",
+                "Write 0.5 rather than 0,5, and name the columns in the first line.",
+            )
+        else:
+            values.append(value)
     return values

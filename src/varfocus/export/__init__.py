@@ -58,8 +58,10 @@ def write_result(
     """
     names = result_names(fused.dtype)
     prepare_folder(folder, names, overwrite)
-    # While files of two runs may lie side by side, the folder must not look complete.
-    (folder / RUN_RECORD).unlink(missing_ok=True)
+    # While files of two runs may lie side by side, the folder must not look complete; and the
+    # fused image of an earlier run may have another suffix.
+    for stale in (RUN_RECORD, "fused.png", "fused.tif"):
+        (folder / stale).unlink(missing_ok=True)
     contents = (
         images.float_tiff(depth, unit, "depth"),
         images.float_tiff(confidence, "probability", "confidence"),

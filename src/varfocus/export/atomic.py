@@ -77,6 +77,13 @@ def prepare_folder(folder: Path, names: Iterable[str], overwrite: bool) -> None:
             "expected a place where nothing is overwritten",
             "Choose another output with -o, or add --overwrite.",
         )
+    for name in taken:
+        if (folder / name).is_dir():
+            raise OutputError(
+                f"{folder / name} is a folder",
+                "expected a file there, or nothing",
+                "Move it away, or choose another output with -o.",
+            )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

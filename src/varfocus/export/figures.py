@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEPTH_COLOURS = "viridis"
+TALLEST = 2.0
+"""Room for a picture, as height over width; taller ones are shown smaller."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Panel:
 
 
 def preview(depth: NDArray[np.float32], unit: str) -> bytes:
-    """Return a PNG of the depth with a colour bar and its unit; unknown pixels transparent.
+    """Return a PNG of the depth with a colour bar and its unit; unknown pixels stay blank.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def panels(
     height, breadth = pictures[0].image.shape[:2]
     cell = width / columns
     figure = Figure(
-        figsize=(width, max(1.2, rows * (cell * 0.86 * height / breadth + 0.38))),
+        figsize=(width, max(1.2, rows * (cell * 0.86 * min(height / breadth, TALLEST) + 0.38))),
         layout="constrained",
     )
     axes = figure.subplots(rows, columns, squeeze=False)

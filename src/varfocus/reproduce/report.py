@@ -112,11 +112,6 @@ th:first-child, td:first-child { text-align: left; }
 """
 
 
-def file_names(names: Sequence[str]) -> list[str]:
-    """Return the files that tell whether a folder holds reports of these experiments already."""
-    return ["index.html", "index.md", *(f"{name}.md" for name in names)]
-
-
 def write(reports: Sequence[Report], folder: Path, heading: str) -> list[Path]:
     """Write reports and an index page into a folder.
 
