@@ -31,6 +31,17 @@ COMMANDS = {
 }
 """Every command lives in the module of its name, loaded when it is called."""
 
+EXAMPLES = {
+    "depth": (
+        "varfocus depth shots/ -o out/",
+        "varfocus depth zstack.tif -o out/ --z-step 2um --alpha 1/16",
+    ),
+    "compare": ('varfocus compare "shots/*.jpg" -o comparison.png --alpha 1/12 1/4 1/28',),
+    "simulate": ("varfocus simulate cone --texture photo.png -o stack/",),
+    "reproduce": ("varfocus reproduce --quick", "varfocus reproduce table1 --texture rings.tif"),
+    "info": ("varfocus info shots/",),
+}
+
 BUG_EXIT_CODE = 1
 INTERRUPTED_EXIT_CODE = 130
 
@@ -76,12 +87,15 @@ def build(command: str | None = None) -> App:
         help="Depth maps, all-in-focus images and measurable surfaces from focus stacks.",
         version=varfocus.__version__,
         config=(_fractions, _whole_numbers),
-        help_format="plaintext",
+        help_format="restructuredtext",
         suppress_keyboard_interrupt=False,
     )
     for name, summary in COMMANDS.items():
-        listed = {} if name == command else {"help": summary}
-        app.command(f"varfocus.cli.{name}:{name}", name=name, **listed)
+        about = {"help": summary}
+        if name == command:
+            examples = "".join(f"\n| {line}" for line in EXAMPLES.get(name, ()))
+            about = {"help_epilogue": f"Examples:\n{examples}"} if examples else {}
+        app.command(f"varfocus.cli.{name}:{name}", name=name, **about)
     return app
 
 

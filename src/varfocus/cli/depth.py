@@ -56,12 +56,6 @@ def depth(
 
     Writes depth.tif, confidence.tif, fused.png, preview.png and run.json into the output folder.
 
-    Examples
-    --------
-    varfocus depth shots/ -o out/
-
-    varfocus depth zstack.tif -o out/ --z-step 2um --alpha 1/16
-
     Parameters
     ----------
     source
