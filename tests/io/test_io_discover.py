@@ -69,13 +69,13 @@ def test_files_are_told_by_content(tmp_path):
 
 
 def test_what_a_folder_passes_over(tmp_path):
-    fill(tmp_path, "a.png", "b.png", "sub/c.png", ".hidden.png", "._a.png")
+    fill(tmp_path, "a.png", "b.png", "d.png", "sub/c.png", ".hidden.png", "._a.png")
     for name in ("LICENSE", "notes.json", "Thumbs.db", "empty"):
         (tmp_path / name).write_bytes(b"" if name == "empty" else b"BM text")
     (tmp_path / "folder.png").mkdir()
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe")
-    assert read_stack(tmp_path).names == ("a.png", "b.png")
+    assert read_stack(tmp_path).names == ("a.png", "b.png", "d.png")
 
 
 def test_broken_link_with_the_name_of_an_image(tmp_path):
@@ -101,14 +101,14 @@ def test_patterns_and_lists_pass_over_nothing(tmp_path):
 
 
 def test_patterns_pass_over_folders(tmp_path):
-    fill(tmp_path, "a.png", "b.png", "sub/c.png")
-    assert len(read_stack(tmp_path / "*")) == 2
+    fill(tmp_path, "a.png", "b.png", "d.png", "sub/c.png")
+    assert len(read_stack(tmp_path / "*")) == 3
 
 
 def test_name_with_brackets_is_no_pattern(tmp_path):
     folder = tmp_path / "stack[1]"
     folder.mkdir()
-    assert len(read_stack(fill(folder, "a.png", "b.png"))) == 2
+    assert len(read_stack(fill(folder, "a.png", "b.png", "c.png"))) == 3
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_multi_page_file_among_others(other, tmp_path):
 
 
 def test_mixed_frames(tmp_path):
-    fill(tmp_path, "a.png")
+    fill(tmp_path, "a.png", "c.png")
     (tmp_path / "b.png").write_bytes(by_pillow(noise((11, 20)), "PNG"))
     with pytest.raises(MixedFramesError, match=r"b\.png is 20×11"):
         read_stack(tmp_path)
