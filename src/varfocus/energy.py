@@ -7,6 +7,7 @@ D does not couple pixels, is smooth and not convex; R couples pixels, is convex 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Protocol
 
 from varfocus import curve
@@ -38,7 +39,10 @@ class ContrastTerm:
 
     def __init__(self, a: Array) -> None:
         self.a = a
-        self._slope = curve.derivative(a)
+
+    @cached_property
+    def _slope(self) -> Array:
+        return curve.derivative(self.a)
 
     def value(self, d: Array) -> float:
         """Return −Σ c(d)."""

@@ -101,7 +101,7 @@ def contrast_pass(like: Array, n: int, degree: int, window: int, scale: float = 
     FramePass
         With nothing taken in yet.
     """
-    if native.available:
+    if native.in_use():
         from varfocus.native import front
 
         if front.accepts(like, window):

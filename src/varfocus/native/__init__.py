@@ -34,6 +34,7 @@ MOST_THREADS = 1024
 """Largest number of threads that the kernels accept."""
 
 _chosen_threads: ContextVar[int | None] = ContextVar("threads", default=None)
+_switched_off: ContextVar[bool] = ContextVar("switched_off", default=False)
 
 
 def thread_count(threads: int | None = None) -> int:
@@ -85,9 +86,24 @@ def use_threads(threads: int | None) -> Iterator[None]:
         _chosen_threads.reset(token)
 
 
+@contextmanager
+def switched_off() -> Iterator[None]:
+    """Use the array code inside, as if the extension were missing: to compare the two."""
+    token = _switched_off.set(True)
+    try:
+        yield
+    finally:
+        _switched_off.reset(token)
+
+
+def in_use() -> bool:
+    """Tell whether the kernels are there and not `switched_off`."""
+    return available and not _switched_off.get()
+
+
 def accepts(*arrays: Any) -> bool:
     """Tell whether the kernels can work on these arrays: NumPy, float32, and not empty."""
-    return available and all(
+    return in_use() and all(
         isinstance(array, np.ndarray) and array.dtype == np.float32 and array.size > 0
         for array in arrays
     )

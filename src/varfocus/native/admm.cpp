@@ -17,6 +17,7 @@ namespace varfocus {
 namespace {
 
 constexpr int ROWS_PER_BLOCK = 32;
+constexpr float TINY = 1e-30f;
 
 VARFOCUS_INLINE float clip(float x) { return smaller(larger(x, -X_MAX), X_MAX); }
 
@@ -47,11 +48,13 @@ VARFOCUS_SIMD void update_row(const AdmmStep& step, const float* VARFOCUS_RESTRI
     float *VARFOCUS_RESTRICT g_x = row.g_x, *VARFOCUS_RESTRICT g_y = row.g_y;
     float *VARFOCUS_RESTRICT b_x = row.b_x, *VARFOCUS_RESTRICT b_y = row.b_y;
     float *VARFOCUS_RESTRICT tv = row.tv, *VARFOCUS_RESTRICT constraint = row.constraint;
+    VARFOCUS_INDEPENDENT
     for (int x = 0; x < width; ++x) {
         const float kd_x = here[x + 1] - here[x], kd_y = next[x] - here[x];
         const float z_x = kd_x + b_x[x], z_y = kd_y + b_y[x];
         const float length = std::sqrt(z_x * z_x + z_y * z_y);
-        const float kept = larger(length - threshold, 0.0f) / (length > 0.0f ? length : 1.0f);
+        // A vector of length zero stays zero; a branch for it would keep the loop from SIMD.
+        const float kept = larger(length - threshold, 0.0f) / larger(length, TINY);
         const float new_x = z_x * kept, new_y = z_y * kept;
         const float moved_x = new_x - g_x[x], moved_y = new_y - g_y[x];
         const float gap_x = kd_x - new_x, gap_y = kd_y - new_y;

@@ -78,9 +78,30 @@ VARFOCUS_INLINE void slopes(const CurveRow& row, const float* d, float* first, f
     }
 }
 
-// c(x) and c′(x), once per iteration of the ADMM and not worth unrolling.
-VARFOCUS_INLINE void values_and_slopes(const CurveRow& row, const float* d, float* value,
-                                       float* first) {
+// c(x) and c′(x), in the same two ways.
+template <int DEGREE>
+VARFOCUS_INLINE void values_of_degree(const CurveRow& row, const float* VARFOCUS_RESTRICT d,
+                                      float* VARFOCUS_RESTRICT value,
+                                      float* VARFOCUS_RESTRICT first) {
+    const float* VARFOCUS_RESTRICT a = row.a;
+    VARFOCUS_INDEPENDENT
+    for (int x = 0; x < row.width; ++x) {
+        const float two_s = d[x] * (2.0f / X_MAX);
+        float t = 0, t_later = 0, u = 0, u_later = 0;
+#pragma GCC unroll 16
+        for (int m = DEGREE; m >= 1; --m) {
+            const float a_m = a[m * row.plane + x];
+            const float t_new = two_s * t + (a_m - t_later);
+            const float u_new = two_s * u + (float(m) * a_m - u_later);
+            t_later = t, t = t_new, u_later = u, u = u_new;
+        }
+        value[x] = 0.5f * two_s * t + (a[x] - t_later);
+        first[x] = u * (1.0f / X_MAX);
+    }
+}
+
+VARFOCUS_INLINE void values_of_any_degree(const CurveRow& row, const float* d, float* value,
+                                          float* first) {
     for (int begin = 0; begin < row.width; begin += STRIP) {
         const int count = std::min(STRIP, row.width - begin);
         float t[STRIP] = {}, t_later[STRIP] = {}, u[STRIP] = {}, u_later[STRIP] = {};
@@ -98,6 +119,20 @@ VARFOCUS_INLINE void values_and_slopes(const CurveRow& row, const float* d, floa
             value[begin + i] = s * t[i] + (row.a[begin + i] - t_later[i]);
             first[begin + i] = u[i] * (1.0f / X_MAX);
         }
+    }
+}
+
+VARFOCUS_INLINE void values_and_slopes(const CurveRow& row, const float* d, float* value,
+                                       float* first) {
+    switch (row.degree) {
+        case 2: return values_of_degree<2>(row, d, value, first);
+        case 3: return values_of_degree<3>(row, d, value, first);
+        case 4: return values_of_degree<4>(row, d, value, first);
+        case 5: return values_of_degree<5>(row, d, value, first);
+        case 6: return values_of_degree<6>(row, d, value, first);
+        case 7: return values_of_degree<7>(row, d, value, first);
+        case 8: return values_of_degree<8>(row, d, value, first);
+        default: return values_of_any_degree(row, d, value, first);
     }
 }
 
