@@ -104,7 +104,7 @@ def project(p: Array, radius: float) -> Array:
     """
     if radius == 0.0:
         return namespace(p).zeros_like(p)
-    return p / namespace(p).clip(magnitude(p) / radius, 1.0, None)
+    return p * (radius / namespace(p).clip(magnitude(p), radius, None))
 
 
 class ScreenedPoisson:

@@ -17,6 +17,7 @@ from varfocus import classic, curve, depth
 from varfocus.contrast import box_mean, mlap, normaliser
 from varfocus.energy import ContrastTerm
 from varfocus.errors import NoContrastError, TooFewFramesError, VarfocusWarning
+from varfocus.front import contrast_pass
 from varfocus.fuse import fuse
 from varfocus.minimise import MINIMISERS, Trace
 from varfocus.params import CurveParams, Params
@@ -26,6 +27,9 @@ from varfocus.stack import FocusStack
 
 CONFIDENCE_WINDOW = 9
 """Side in pixels of the window over which contrast curves are averaged to judge the result."""
+
+BAND = 64
+"""Rows that are judged at a time."""
 
 CONFIDENCE_WEIGHTS = {"paper": (4.0, 3.0, -2.0), "classic": (4.0, 3.0, -2.0)}
 """w_M, w_f, w_0 of each method, by logistic regression on the simulated scenes."""
@@ -150,21 +154,12 @@ def estimate(stack: FocusStack, params: Params, progress: Progress = silent) -> 
 def _paper(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
     """Moeller et al.: contrast curves, then the minimum of E(d) = −Σ c(d) + α‖Kd‖₂,₁."""
     n = len(stack)
-    fit = curve.CurveFit(n, params.curve.degree)
-    first_guess = classic.PeakSearch(params.start.start_window)
-    peak = np.zeros(stack.shape, np.float32)
-    for k in track(range(n), "contrast", n, progress):
-        contrast = mlap(stack.read_unit(k))
-        fit.add(k, contrast)
-        first_guess.add(k, contrast)
-        np.maximum(peak, contrast, out=peak)
-    a = fit.coefficients / normaliser(peak, params.contrast)
-
+    a, first_guess = _curves(stack, params, progress)
     trace = None
     if params.solve.alpha == 0.0:
         d = curve.argmax(a)
     else:
-        d_0 = curve.index_to_x(box_mean(first_guess.index, params.start.start_blur), n)
+        d_0 = curve.index_to_x(box_mean(first_guess, params.start.start_blur), n)
         solution = MINIMISERS[params.solve.solver](
             ContrastTerm(a),
             d_0,
@@ -173,10 +168,38 @@ def _paper(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
         )
         d, trace = solution.d, solution.trace
     index = np.clip(curve.x_to_index(d, n), 0.0, n - 1.0)
+    return Estimate(index, _confidence(_margin(a, index, n), index, params), trace)
 
-    windowed = np.stack([box_mean(a_m, CONFIDENCE_WINDOW) for a_m in a])
-    M = depth.margin(lambda k: curve.evaluate(windowed, curve.index_to_x(k, n)), index, n)
-    return Estimate(index, _confidence(M, index, params), trace)
+
+def _curves(
+    stack: FocusStack, params: Params, progress: Progress
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the coefficients of the normalised contrast curves, and the sharpest frame."""
+    n, first = len(stack), stack.read(0)
+    frames = contrast_pass(first, n, params.curve.degree, params.start.start_window, stack.scale)
+    for k in track(range(n), "contrast", n, progress):
+        frames.add(k, stack.read(k) if k else first)
+    a = frames.coefficients
+    a /= normaliser(frames.peak, params.contrast)
+    return a, frames.index
+
+
+def _margin(a: NDArray[np.float32], index: NDArray[np.float32], n: int) -> NDArray[np.float32]:
+    """Judge the depth against windowed curves, in bands of rows that need little memory."""
+    height, around = index.shape[0], CONFIDENCE_WINDOW // 2
+    M = np.empty_like(index)
+    for top in range(0, height, BAND):
+        bottom = min(top + BAND, height)
+        above, below = max(top - around, 0), min(bottom + around, height)
+        inside = slice(top - above, bottom - above)
+        windowed = np.stack([box_mean(a_m[above:below], CONFIDENCE_WINDOW)[inside] for a_m in a])
+
+        def contrast_at(k: Any, windowed: NDArray[np.float32] = windowed) -> NDArray[Any]:
+            value: NDArray[np.float32] = curve.evaluate(windowed, curve.index_to_x(k, n))
+            return value
+
+        M[top:bottom] = depth.margin(contrast_at, index[top:bottom], n)
+    return M
 
 
 def _classic(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
