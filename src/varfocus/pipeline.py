@@ -154,7 +154,7 @@ def estimate(stack: FocusStack, params: Params, progress: Progress = silent) -> 
 def _paper(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
     """Moeller et al.: contrast curves, then the minimum of E(d) = −Σ c(d) + α‖Kd‖₂,₁."""
     n = len(stack)
-    a, first_guess = _curves(stack, params, progress)
+    a, first_guess = sharpness_curves(stack, params, progress)
     trace = None
     if params.solve.alpha == 0.0:
         d = curve.argmax(a)
@@ -171,10 +171,27 @@ def _paper(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
     return Estimate(index, _confidence(_margin(a, index, n), index, params), trace)
 
 
-def _curves(
+def sharpness_curves(
     stack: FocusStack, params: Params, progress: Progress
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the coefficients of the normalised contrast curves, and the sharpest frame."""
+    """Look at every frame once, and return what the energy is made of.
+
+    Parameters
+    ----------
+    stack : FocusStack
+        Frames.
+    params : Params
+        Contrast, curve and start parameters.
+    progress : callable
+        Listener.
+
+    Returns
+    -------
+    a : ndarray of shape (degree + 1, H, W), float32
+        Chebyshev coefficients of the normalised contrast curves.
+    index : ndarray of shape (H, W), float32
+        Frame of the largest windowed contrast.
+    """
     n, first = len(stack), stack.read(0)
     frames = contrast_pass(first, n, params.curve.degree, params.start.start_window, stack.scale)
     for k in track(range(n), "contrast", n, progress):

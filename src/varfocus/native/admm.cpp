@@ -1,4 +1,4 @@
-// The passes of the linearised ADMM that surround scipy's cosine transforms.
+// The passes of the linearised ADMM that surround scipy's cosine transforms of the rows.
 //
 // Everything between two transforms is one pass over the image: the iteration is bound by memory,
 // and the 36 bytes of coefficients per pixel are read once, for the energy of this iterate and
@@ -17,6 +17,7 @@ namespace varfocus {
 namespace {
 
 constexpr int ROWS_PER_BLOCK = 32;
+constexpr int COLUMNS_PER_BLOCK = 64;
 constexpr float TINY = 1e-30f;
 
 VARFOCUS_INLINE float clip(float x) { return smaller(larger(x, -X_MAX), X_MAX); }
@@ -90,12 +91,43 @@ VARFOCUS_SIMD void add_adjoint(const Row& row, int width, bool above, float lam)
     for (int x = 0; x < width; ++x) r[x] += lam * (g_above[x] - b_above[x]);
 }
 
-VARFOCUS_SIMD void screen_rows(float* spectrum, const float* e_y,
-                               const float* VARFOCUS_RESTRICT e_x, int width, float lam, int first,
-                               int end) {
-    for (int y = first; y < end; ++y) {
-        float* VARFOCUS_RESTRICT row = spectrum + std::ptrdiff_t(y) * width;
-        for (int x = 0; x < width; ++x) row[x] /= 1.0f + lam * (e_y[y] + e_x[x]);
+// Solves (1 + λe_x + λKᵀK) x = r down `count` neighbouring columns, in place; `q` is scratch.
+//
+// Elimination for the tridiagonal KᵀK, written so that only positive numbers are added: with
+// q_i = 1 + λe_x + λ s_{i−1}, s_i = q_i / (q_i + λ), the factor λ / (q_i + λ) = 1 − s_i is never
+// rounded by itself. At large λ it is so close to 1 that its rounding would move the mean of x.
+VARFOCUS_SIMD void solve_block(float* spectrum, const float* VARFOCUS_RESTRICT e_x, Size size,
+                               float lam, int count, float* q) {
+    const int last = size.height - 1;
+    for (int y = 0; y <= last; ++y) {
+        float* VARFOCUS_RESTRICT row = spectrum + std::ptrdiff_t(y) * size.width;
+        float* VARFOCUS_RESTRICT q_here = q + std::ptrdiff_t(y) * COLUMNS_PER_BLOCK;
+        if (y == 0) {
+            for (int x = 0; x < count; ++x) q_here[x] = 1.0f + lam * e_x[x];
+            continue;
+        }
+        const float* above = row - size.width;
+        const float* q_above = q_here - COLUMNS_PER_BLOCK;
+        VARFOCUS_INDEPENDENT
+        for (int x = 0; x < count; ++x) {
+            const float s = q_above[x] / (q_above[x] + lam);
+            q_here[x] = 1.0f + lam * e_x[x] + lam * s;
+            row[x] += above[x] - s * above[x];
+        }
+    }
+    for (int y = last; y >= 0; --y) {
+        float* row = spectrum + std::ptrdiff_t(y) * size.width;
+        const float* VARFOCUS_RESTRICT q_here = q + std::ptrdiff_t(y) * COLUMNS_PER_BLOCK;
+        if (y == last) {
+            for (int x = 0; x < count; ++x) row[x] /= q_here[x];
+            continue;
+        }
+        const float* below = row + size.width;
+        VARFOCUS_INDEPENDENT
+        for (int x = 0; x < count; ++x) {
+            const float share = 1.0f / (q_here[x] + lam);
+            row[x] = row[x] * share + (below[x] - q_here[x] * share * below[x]);
+        }
     }
 }
 
@@ -110,10 +142,10 @@ Row row_of(const AdmmVariables& v, Size size, int y) {
 
 }  // namespace
 
-void screen(float* spectrum, const float* e_y, const float* e_x, Size size, float lam,
-            int threads) {
-    for_row_blocks(size.height, ROWS_PER_BLOCK, threads, [&](int, int first, int end) {
-        screen_rows(spectrum, e_y, e_x, size.width, lam, first, end);
+void solve_columns(float* spectrum, const float* e_x, Size size, float lam, int threads) {
+    for_row_blocks(size.width, COLUMNS_PER_BLOCK, threads, [&](int, int first, int end) {
+        std::vector<float> q(std::size_t(size.height) * COLUMNS_PER_BLOCK);
+        solve_block(spectrum + first, e_x + first, size, lam, end - first, q.data());
     });
 }
 

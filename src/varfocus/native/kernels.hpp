@@ -76,9 +76,9 @@ struct AdmmSums {
     double data, tv, constraint, change;
 };
 
-// spectrum ← spectrum / (1 + λ(e_y + e_x)).
-void screen(float* spectrum, const float* e_y, const float* e_x, Size size, float lam,
-            int threads);
+// Solves (I + λKᵀK) u = r after a cosine transform of the rows, which leaves a tridiagonal system
+// (1 + λe_x + λKᵀK) in every column, e_x the eigenvalue of that column. In place.
+void solve_columns(float* spectrum, const float* e_x, Size size, float lam, int threads);
 
 // d ← clip(u); g ← shrink(Kd + b); b ← (b + Kd − g) / growth; r ← d + λKᵀ(g − b) + τc′(d) with
 // the next λ. Returns −Σc(d), ‖Kd‖₂,₁, ‖Kd − g‖² and the squared change of d and g.

@@ -144,15 +144,13 @@ void halve(Planes<const float> fine, Planes<float> coarse, int threads) {
     varfocus::halve(fine.data(), coarse.data(), int(fine.shape(0)), size, threads);
 }
 
-void screen(Image<float> spectrum, Vector<const float> e_y, Vector<const float> e_x, float lam,
-            int threads) {
+void solve_columns(Image<float> spectrum, Vector<const float> e_x, float lam, int threads) {
     const Size size = image_size(spectrum);
-    require(int(e_y.shape(0)) == size.height && int(e_x.shape(0)) == size.width,
-            "expected one eigenvalue per row and one per column");
+    require(int(e_x.shape(0)) == size.width, "expected one eigenvalue per column");
     require_number("lam", lam, lam >= 0.0f);
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::screen(spectrum.data(), e_y.data(), e_x.data(), size, lam, threads);
+    varfocus::solve_columns(spectrum.data(), e_x.data(), size, lam, threads);
 }
 
 std::tuple<double, double, double, double> admm_update(
@@ -246,7 +244,7 @@ NB_MODULE(_kernels, m) {
 
     m.def("box_mean", &box_mean, array("image"), array("out"), "window"_a, "threads"_a);
     m.def("halve", &halve, array("fine"), array("coarse"), "threads"_a);
-    m.def("screen", &screen, array("spectrum"), array("e_y"), array("e_x"), "lam"_a, "threads"_a);
+    m.def("solve_columns", &solve_columns, array("spectrum"), array("e_x"), "lam"_a, "threads"_a);
     m.def("admm_update", &admm_update, array("a"), array("u"), array("d"), array("g"), array("b"),
           array("r"), "alpha"_a, "tau"_a, "lam"_a, "next_lam"_a, "growth"_a, "multipliers"_a,
           "threads"_a);

@@ -141,7 +141,9 @@ void step(const PrimalDual& problem, float* d, float* p, Size size, int i, int s
 
 int stages_for(const PrimalDual& problem, Size size) {
     const std::ptrdiff_t row_bytes = std::ptrdiff_t(size.width) * 4 * (problem.degree + 1 + 3 + 2);
-    return int(std::clamp<std::ptrdiff_t>(CACHE_BYTES / row_bytes - 2, 1, MOST_STAGES));
+    const std::ptrdiff_t fit = CACHE_BYTES / row_bytes - 2;
+    // Rows too long for that live in the next cache, which has room for all stages.
+    return fit < 3 ? MOST_STAGES : int(std::min<std::ptrdiff_t>(fit, MOST_STAGES));
 }
 
 }  // namespace
