@@ -152,7 +152,8 @@ def reliability(volume: Float, peak: GaussPeak, window: int = 9) -> Float:
     strength = n * volume.max(axis=0)
     tiny = np.finfo(np.float32).tiny
     ratio = np.maximum(strength, tiny) / np.maximum(smoothed, np.maximum(strength * 1e-6, tiny))
-    return (20.0 * np.log10(ratio)).astype(np.float32)
+    decibels: Float = (20.0 * np.log10(ratio)).astype(np.float32)
+    return decibels
 
 
 def classic_index(volume: Float, params: ClassicParams) -> Float:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from varfocus import classic, curve, depth
+from varfocus import classic, curve, depth, native
 from varfocus.contrast import box_mean, mlap, normaliser
 from varfocus.energy import ContrastTerm
 from varfocus.errors import NoContrastError, TooFewFramesError, VarfocusWarning
@@ -42,6 +42,7 @@ def reconstruct(
     focus: ArrayLike | None = None,
     unit: str | None = None,
     progress: Progress = silent,
+    threads: int | None = None,
     **parameters: Any,
 ) -> Result:
     """Reconstruct depth, confidence and the all-in-focus image of a focus stack.
@@ -59,6 +60,9 @@ def reconstruct(
         Name of that unit, for labels.
     progress : callable
         Called as ``progress(stage, done, total)``; may raise to cancel.
+    threads : int, optional
+        How many threads to compute with; by default ``VARFOCUS_THREADS``, or as many as there
+        are processors. The result does not depend on it.
     **parameters
         Any field of the classes in `varfocus.params`, such as ``alpha=1/8``, ``degree=6`` or
         ``window=41``.
@@ -82,7 +86,8 @@ def reconstruct(
     if not isinstance(stack, FocusStack):
         stack = FocusStack.from_array(stack)
     stack = stack.with_focus(focus, unit)
-    result = run(stack, params, progress)
+    with native.use_threads(threads):
+        result = run(stack, params, progress)
     for message in result.warnings:
         warnings.warn(message, VarfocusWarning, stacklevel=2)
     return result

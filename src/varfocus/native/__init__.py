@@ -19,13 +19,29 @@ from numpy.typing import NDArray
 from varfocus.errors import ParameterError
 
 try:
-    from varfocus.native import _kernels as kernels
+    import varfocus.native._kernels as kernels
 
     available = True
     reason = ""
 except ImportError as error:  # built without a compiler, or for another Python
     available = False
-    reason = str(error)
+    reason = f"varfocus was installed without its native engine ({error})"
+
+__all__ = [
+    "accepts",
+    "available",
+    "box_mean",
+    "energy_terms",
+    "halve",
+    "in_use",
+    "kernels",
+    "primal_dual",
+    "reason",
+    "slope",
+    "switched_off",
+    "thread_count",
+    "use_threads",
+]
 
 WIDEST_WINDOW = 1999
 """Largest window side in pixels that the kernels accept."""
