@@ -215,12 +215,7 @@ def _margin(a: NDArray[np.float32], index: NDArray[np.float32], n: int) -> NDArr
         above, below = max(top - around, 0), min(bottom + around, height)
         inside = slice(top - above, bottom - above)
         windowed = np.stack([box_mean(a_m[above:below], CONFIDENCE_WINDOW)[inside] for a_m in a])
-
-        def contrast_at(k: Any, windowed: NDArray[np.float32] = windowed) -> NDArray[Any]:
-            value: NDArray[np.float32] = curve.evaluate(windowed, curve.index_to_x(k, n))
-            return value
-
-        M[top:bottom] = depth.margin(contrast_at, index[top:bottom], n)
+        M[top:bottom] = depth.curve_margin(windowed, index[top:bottom], n)
     return M
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from strategies import curves, degrees, depth, seeds, shapes, threads, windows
 
 from varfocus import curve, native
+from varfocus import depth as depth_module
 from varfocus.contrast import box_mean
 from varfocus.energy import ContrastTerm, energy
 from varfocus.errors import ParameterError, SolverError
@@ -46,6 +47,22 @@ def test_energy_and_slope(seed, shape, degree, count):
     assert variation == pytest.approx(norm_21(K(d64)), rel=1e-6, abs=1e-6)
     expected = curve.evaluate(curve.derivative(exact), d64)
     np.testing.assert_allclose(slope, expected, rtol=1e-4, atol=2e-5 * (1 + degree) ** 2)
+
+
+@given(seeds, shapes, degrees, threads, st.integers(2, 40))
+def test_margin(seed, shape, degree, count, n):
+    a = curves(seed, degree, shape)
+    index = np.random.default_rng(seed).uniform(0, n - 1, shape).astype(np.float32)
+    # A frame exactly 1.5 away may fall on either side.
+    index[np.abs(2 * index - np.rint(2 * index)) < 1e-3] += np.float32(0.01)
+    index = np.clip(index, 0, np.float32(n - 1))
+    with native.use_threads(count):
+        fast = depth_module.curve_margin(a, index, n)
+    with native.switched_off():
+        exact = depth_module.curve_margin(a, index, n)
+    spread = np.ptp([curve.evaluate(a, x) for x in curve.focus_axis(n)], axis=0)
+    clear = spread > 1e-3
+    np.testing.assert_allclose(fast[clear], exact[clear], atol=5e-3)
 
 
 @given(seeds, shapes, degrees, threads, st.integers(0, 20), st.floats(0.01, 0.2))
@@ -231,6 +248,7 @@ def test_bad_arguments_are_refused_by_the_kernels_themselves():
         lambda: kernels.solve_columns(d, d[:, 0].copy(), 1.0, 1),
         lambda: kernels.energy_terms(a[:0], d, 1),
         lambda: kernels.slope(a, d, d, 1),
+        lambda: kernels.margin(a, d, 1.5, d, d.copy(), 1),
         lambda: kernels.admm_update(a, d, d, p, p, d, 0.1, 8.0, 1.0, 1.0, 1.0, True, 1),
         lambda: kernels.contrast(np.zeros((4, 5, 4), np.uint8), np.zeros((4, 5), np.uint16), 1),
         lambda: kernels.contrast(

@@ -35,6 +35,7 @@ __all__ = [
     "halve",
     "in_use",
     "kernels",
+    "margin",
     "primal_dual",
     "reason",
     "slope",
@@ -158,6 +159,42 @@ def slope(a: NDArray[np.float32], d: NDArray[np.float32]) -> NDArray[np.float32]
     a, d = _curves(a, d)
     out = np.empty_like(d)
     kernels.slope(a, d, out, thread_count())
+    return out
+
+
+def margin(
+    a: NDArray[np.float32],
+    basis: NDArray[np.float32],
+    rival_distance: float,
+    index: NDArray[np.float32],
+) -> NDArray[np.float32]:
+    """Return the lead of the chosen depth: `varfocus.depth.curve_margin`.
+
+    Parameters
+    ----------
+    a : ndarray of shape (degree + 1, H, W), float32
+        Coefficients of the windowed curves.
+    basis : ndarray of shape (n, degree + 1), float32
+        Chebyshev polynomials at the frames.
+    rival_distance : float
+        In frames.
+    index : ndarray of shape (H, W), float32
+        The chosen depth in frames.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float32
+        In [−1, 1].
+    """
+    a, index = _curves(a, index)
+    basis = _image("basis", basis)
+    if basis.shape[0] < 2 or basis.shape[1] != a.shape[0]:
+        raise ParameterError(
+            f"received a basis of shape {basis.shape} for {a.shape[0]} coefficients",
+            "expected (frames, degree + 1), with at least 2 frames",
+        )
+    out = np.empty_like(index)
+    kernels.margin(a, basis, rival_distance, index, out, thread_count())
     return out
 
 

@@ -106,4 +106,17 @@ struct EnergyTerms {
 EnergyTerms energy_terms(const float* a, int degree, const float* d, float* slope, Size size,
                          int threads);
 
+// --- margin.cpp: varfocus.depth.curve_margin -------------------------------------------------
+
+struct MarginTable {
+    const float* basis;  // T_m(x_k), (frames, degree + 1)
+    int frames;          // at least 2
+    float rival_distance;
+};
+
+// The lead of the curve's value at `index` over its largest value at frames further away than
+// `rival_distance`, relative to the curve's range over all frames; 0 where there is neither.
+void margin(const float* a, int degree, const MarginTable& table, const float* index, float* out,
+            Size size, int threads);
+
 }  // namespace varfocus

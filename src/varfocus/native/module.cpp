@@ -221,6 +221,22 @@ void slope(Planes<const float> a, Image<const float> d, Image<float> out, int th
     varfocus::energy_terms(a.data(), degree, d.data(), out.data(), size, threads);
 }
 
+void margin(Planes<const float> a, Image<const float> basis, float rival_distance,
+            Image<const float> index, Image<float> out, int threads) {
+    const Size size = image_size(index);
+    const int degree = checked_degree(a.shape(0));
+    require_planes("a", a, std::size_t(degree) + 1, size);
+    require_image("out", out, size);
+    require(basis.shape(0) >= 2 && basis.shape(0) <= LONGEST_SIDE &&
+                basis.shape(1) == std::size_t(degree) + 1,
+            "expected a basis of shape (frames, degree + 1), with at least 2 frames");
+    require_number("rival_distance", rival_distance, rival_distance >= 0.0f);
+    threads = checked_threads(threads);
+    const varfocus::MarginTable table{basis.data(), int(basis.shape(0)), rival_distance};
+    nb::gil_scoped_release release;
+    varfocus::margin(a.data(), degree, table, index.data(), out.data(), size, threads);
+}
+
 }  // namespace
 
 NB_MODULE(_kernels, m) {
@@ -251,5 +267,7 @@ NB_MODULE(_kernels, m) {
     m.def("primal_dual", &primal_dual, array("a"), array("d"), array("p"), "alpha"_a, "sigma"_a,
           "iterations"_a, "threads"_a);
     m.def("energy_terms", &energy_terms, array("a"), array("d"), "threads"_a);
+    m.def("margin", &margin, array("a"), array("basis"), "rival_distance"_a, array("index"),
+          array("out"), "threads"_a);
     m.def("slope", &slope, array("a"), array("d"), array("out"), "threads"_a);
 }
