@@ -50,7 +50,7 @@ STANDARD_ITERATIONS = 400
 
 SCHEDULE = (
     ((0.02, 64), (0.1, 36)),
-    ((0.02, 84), (0.1, 40)),
+    ((0.02, 160), (0.1, 40)),
     ((0.02, 160), (0.1, 80)),
 )
 """σ and number of iterations of the two phases, from the finest level; the last is for all beyond.
