@@ -62,8 +62,8 @@ RUNS: dict[str, Callable[[np.ndarray], Depth]] = {
 }
 
 
-def compare(work: Workload, names: tuple[str, ...], rounds: int) -> dict:
-    """Time the named runs in turn."""
+def compare(work: Workload, names: tuple[str, ...], weighed: tuple[str, ...], rounds: int) -> dict:
+    """Time the named runs in turn, and measure the memory of some."""
     stack = work.stack()
     seconds: dict[str, list[float]] = {name: [] for name in names}
     depths = {}
@@ -87,7 +87,7 @@ def compare(work: Workload, names: tuple[str, ...], rounds: int) -> dict:
             if "plain" in names
         },
         "energy": {name: energy(term, ALPHA, d.astype(np.float32)) for name, d in depths.items()},
-        "extra_bytes_per_pixel": {name: extra_memory(work, name) for name in names},
+        "extra_bytes_per_pixel": {name: extra_memory(work, name) for name in weighed},
     }
 
 
@@ -172,10 +172,11 @@ def table(results: list[dict], points: dict) -> str:
     for result in results:
         for name, seconds in result["seconds"].items():
             ratio = result["speedup"].get(name)
+            extra = result["extra_bytes_per_pixel"].get(name)
             lines.append(
                 f"| {result['workload']} | {NAMES[name]} | {seconds:.3f} | "
                 f"{'–' if ratio is None else f'{ratio:.1f}'} | {result['energy'][name]:.1f} | "
-                f"{result['extra_bytes_per_pixel'][name]:.0f} |"
+                f"{'–' if extra is None else f'{extra:.0f}'} |"
             )
     if points:
         memory = ", ".join(f"{n} frames {extra:.0f}" for n, extra in points["memory"])
@@ -201,11 +202,11 @@ def main() -> None:
     if options.memory_of:
         return report_memory(Workload(*json.loads(options.spec)), options.memory_of)
 
-    results = [compare(PAPER, ("plain", "admm", "pyramid"), options.rounds)]
+    results = [compare(PAPER, tuple(RUNS), tuple(RUNS), options.rounds)]
     print(table(results, {}), flush=True)
     for work in LARGE if options.large else ():
-        names = ("plain", "admm", "pyramid") if options.plain_large else ("admm", "pyramid")
-        results.append(compare(work, names, 1))
+        names = tuple(RUNS) if options.plain_large else ("admm", "pyramid")
+        results.append(compare(work, names, ("pyramid",), 1))
         print(table(results[-1:], {}), flush=True)
     points = {} if options.no_scaling else scaling(3)
     RESULTS.mkdir(exist_ok=True)

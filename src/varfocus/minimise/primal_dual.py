@@ -9,8 +9,8 @@ Iteration
 
 No linear system is solved. 8σ ≥ σ‖K‖² makes the steps of [1]_ safe for a linear data term, and
 \|c″\| shortens them to a Newton step's where the curve is bent. A small σ moves d far in every
-iteration and finds its way around small maxima; a large one settles. Each level does first the
-one, then the other.
+iteration and finds its way around small maxima; a large one settles. Coarse levels do first the
+one, then the other; the finest one settles.
 
 Pyramid
     Coefficients are averaged over 2×2 pixels. The same scene at half the width wants half the α,
@@ -48,12 +48,12 @@ from varfocus.params import SolverParams
 STANDARD_ITERATIONS = 400
 """The value of ``SolverParams.iterations`` that stands for the schedule below."""
 
-SCHEDULE = (
-    ((0.02, 64), (0.1, 36)),
-    ((0.02, 160), (0.1, 40)),
-    ((0.02, 160), (0.1, 80)),
-)
-"""σ and number of iterations of the two phases, from the finest level; the last is for all beyond.
+SCHEDULE = {
+    "finest": ((0.07, 80), (0.2, 40)),
+    "between": ((0.02, 240), (0.1, 40)),
+    "coarsest": ((0.02, 160), (0.1, 80)),
+}
+"""σ and number of iterations of the two phases of a level.
 
 The iterations are those of ``iterations = 400`` and scale with it."""
 
@@ -297,16 +297,17 @@ class _Clock:
     """Tells how many of the iterations asked for the work done so far amounts to."""
 
     def __init__(self, levels: int, iterations: int) -> None:
-        self._iterations, self._scale = iterations, iterations / STANDARD_ITERATIONS
+        self._levels, self._iterations = levels, iterations
         self._work = 0.0
         self._all = sum(
             count / 4**level for level in range(levels) for _, count in self.phases(level)
         )
 
     def phases(self, level: int) -> list[tuple[float, int]]:
-        """Return σ and iterations of each phase of a level."""
-        standard = SCHEDULE[min(level, len(SCHEDULE) - 1)]
-        return [(sigma, max(1, round(self._scale * count))) for sigma, count in standard]
+        """Return σ and iterations of each phase of a level; 0 is the finest."""
+        role = "coarsest" if level == self._levels - 1 else "between" if level else "finest"
+        scale = self._iterations / STANDARD_ITERATIONS
+        return [(sigma, max(1, round(scale * count))) for sigma, count in SCHEDULE[role]]
 
     def passed(self, level: int, iterations: int) -> None:
         """Note that a phase is done; an iteration costs a quarter on each coarser level."""
