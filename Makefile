@@ -1,15 +1,16 @@
-# Everything happens in a virtual environment of its own: only Python ≥ 3.11 and make are needed.
+# Everything happens in a virtual environment of its own: Python ≥ 3.11, make and, for the native
+# engine, a C++ compiler are all that is needed.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo test check slow reproduce clean
+.PHONY: help setup demo test check slow bench sanitize reproduce clean
 help:            ## Show this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 setup: $(STAMP)  ## Make the virtual environment
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml CMakeLists.txt $(wildcard src/varfocus/native/*.?pp)
 	$(PYTHON) -c 'import sys; sys.exit("varfocus needs Python 3.11 or newer, found " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -30,6 +31,12 @@ check: $(STAMP)  ## ruff, mypy, import-linter
 
 slow: $(STAMP)   ## The long studies
 	$(BIN)/python -m pytest -m slow
+
+bench: $(STAMP)  ## Time the engine against plain NumPy, side by side
+	$(BIN)/python benchmarks/bench.py
+
+sanitize: $(STAMP) ## The kernels' tests under AddressSanitizer and UBSan
+	PATH="$(CURDIR)/$(BIN):$$PATH" tests/native/run_sanitized.sh
 
 reproduce: $(STAMP) ## Repeat every experiment of the paper
 	$(BIN)/varfocus reproduce all --output reproduction --overwrite

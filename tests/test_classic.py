@@ -41,7 +41,7 @@ def test_peak_search_is_the_argmax_of_the_filtered_volume(window, n, seed):
         search.add(k, contrast.copy())
     expected = np.stack([box_mean(contrast, window) for contrast in volume]).argmax(axis=0)
     np.testing.assert_array_equal(search.index, expected)
-    assert search.index.dtype == np.float32
+    assert search.index.dtype == volume.dtype
 
 
 def test_peak_search_breaks_ties_to_the_earlier_frame():

@@ -466,7 +466,7 @@ def test_a_terminal_gets_a_progress_bar(frames, tmp_path):
 def test_control_c_leaves_no_half_files(frames, tmp_path):
     """Interrupted while it minimises for ever."""
     out = tmp_path / "out"
-    arguments = ("depth", frames, "-o", out, "--iterations", "1000000000")
+    arguments = ("depth", frames, "-o", out, "--solver", "admm", "--iterations", "1000000000")
     with subprocess.Popen(
         [sys.executable, "-m", "varfocus", *map(str, arguments)],
         stdout=subprocess.PIPE,

@@ -50,7 +50,7 @@ def test_the_defaults_are_the_paper_s():
     assert params.curve == CurveParams(degree=8)
     assert params.start == StartParams(start_window=15, start_blur=21)
     assert params.solve == SolverParams(
-        alpha=1 / 8, solver="admm", iterations=400, tau=8.0, lam=1.0, growth=1.02
+        alpha=1 / 8, solver="pyramid", iterations=400, tau=8.0, lam=1.0, growth=1.02
     )
 
 

@@ -15,12 +15,13 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from varfocus.arrays import Array, namespace
 from varfocus.contrast import box_mean
 from varfocus.errors import ParameterError
 from varfocus.minimise.rof import rof
@@ -39,24 +40,25 @@ class PeakSearch:
 
     Attributes
     ----------
-    index : ndarray of shape (H, W), float32
+    index : array of shape (H, W), of the dtype of the contrast
         0-based number of the sharpest frame so far.
     """
 
     def __init__(self, window: int) -> None:
         self._window = window
-        self._best: NDArray[Any] | None = None
-        self.index: Float = np.zeros((0, 0), np.float32)
+        self._best: Array = None
+        self.index: Array = None
 
-    def add(self, k: int, contrast: NDArray[Any]) -> None:
+    def add(self, k: int, contrast: Array) -> None:
         """Look at frame `k`, given its contrast of shape ``(H, W)``."""
+        xp = namespace(contrast)
         value = box_mean(contrast, self._window)
         if self._best is None:
-            self._best, self.index = value.copy(), np.full(value.shape, k, np.float32)
+            self._best, self.index = value, xp.full_like(value, k)
             return
         better = value > self._best
-        self._best[better] = value[better]
-        self.index[better] = k
+        self._best = xp.where(better, value, self._best)
+        self.index = xp.where(better, xp.full_like(value, k), self.index)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
-from varfocus.arrays import Array, namespace, zeros
+from varfocus import native
+from varfocus.arrays import Array, is_numpy, namespace, zeros
 from varfocus.errors import NoContrastError
 from varfocus.params import ContrastParams
 
@@ -88,9 +89,11 @@ def normaliser(peak: Array, params: ContrastParams) -> Array:
 
 
 def _median(values: Array) -> float:
+    middle = (values.shape[0] - 1) // 2
+    if is_numpy(values):
+        return float(np.partition(values, middle)[middle])
     # The array-API standard has sort but no median.
-    ordered = namespace(values).sort(values)
-    return float(ordered[(values.shape[0] - 1) // 2])
+    return float(namespace(values).sort(values)[middle])
 
 
 def box_mean(image: Array, size: int) -> Array:
@@ -98,16 +101,34 @@ def box_mean(image: Array, size: int) -> Array:
 
     Parameters
     ----------
-    image : ndarray of shape (H, W)
+    image : array of shape (H, W)
         Image.
     size : int
         Odd side of the window in pixels; 1 returns the image itself.
 
     Returns
     -------
-    ndarray of shape (H, W)
+    array of shape (H, W)
         Filtered image.
     """
     if size == 1:
         return image
-    return ndimage.uniform_filter(np.asarray(image), size, mode="nearest")
+    if native.accepts(image) and size <= native.WIDEST_WINDOW:
+        return native.box_mean(image, size)
+    if is_numpy(image):
+        return ndimage.uniform_filter(image, size, mode="nearest")
+    xp = namespace(image)
+    means = xp.astype(image, xp.float64)
+    for axis in (0, 1):
+        means = _window_sum(means, size, axis) / size
+    return xp.astype(means, image.dtype)
+
+
+def _window_sum(image: Array, size: int, axis: int) -> Array:
+    """Sum over `size` neighbours along an axis as a difference of cumulative sums."""
+    xp = namespace(image)
+    first, last = (image[:1, :], image[-1:, :]) if axis == 0 else (image[:, :1], image[:, -1:])
+    half = size // 2
+    padded = xp.concat([xp.zeros_like(first), *[first] * half, image, *[last] * half], axis=axis)
+    sums = xp.cumulative_sum(padded, axis=axis)
+    return sums[size:, :] - sums[:-size, :] if axis == 0 else sums[:, size:] - sums[:, :-size]

@@ -20,8 +20,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 from scipy import ndimage
+
+from varfocus import curve, native
 
 RIVAL_DISTANCE = 1.5
 """Contrast further away than this many frames counts as a rival."""
@@ -82,6 +85,30 @@ def margin(
     spread = highest - lowest
     lead = np.where(np.isfinite(rival), chosen - rival, 0.0)
     return np.where(spread > 0, lead / np.where(spread > 0, spread, 1.0), 0.0).astype(np.float32)
+
+
+def curve_margin(a: NDArray[np.float32], index: NDArray[np.float32], n: int) -> NDArray[np.float32]:
+    """Return the `margin` of polynomial contrast curves.
+
+    Parameters
+    ----------
+    a : ndarray of shape (degree + 1, H, W), float32
+        Chebyshev coefficients of the windowed curves.
+    index : ndarray of shape (H, W), float32
+        The chosen depth in frames.
+    n : int
+        Number of frames.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float32
+        M.
+    """
+    if native.accepts(a, index):
+        t = curve.focus_axis(n) / curve.X_MAX
+        basis = chebyshev.chebvander(t, a.shape[0] - 1).astype(np.float32)
+        return native.margin(a, basis, RIVAL_DISTANCE, index)
+    return margin(lambda k: curve.evaluate(a, curve.index_to_x(k, n)), index, n)
 
 
 def flatness(index: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -7,9 +7,10 @@ D does not couple pixels, is smooth and not convex; R couples pixels, is convex 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Protocol
 
-from varfocus import curve
+from varfocus import curve, native
 from varfocus.arrays import Array, namespace, total
 from varfocus.operators import K, norm_21
 
@@ -38,7 +39,10 @@ class ContrastTerm:
 
     def __init__(self, a: Array) -> None:
         self.a = a
-        self._slope = curve.derivative(a)
+
+    @cached_property
+    def _slope(self) -> Array:
+        return curve.derivative(self.a)
 
     def value(self, d: Array) -> float:
         """Return −Σ c(d)."""
@@ -80,4 +84,7 @@ class QuadraticTerm:
 
 def energy(data: DataTerm, alpha: float, d: Array) -> float:
     """Return E(d) = D(d) + α ‖Kd‖₂,₁."""
+    if isinstance(data, ContrastTerm) and native.accepts(data.a, d):
+        data_value, variation = native.energy_terms(data.a, d)
+        return data_value + alpha * variation
     return data.value(d) + alpha * norm_21(K(d))

@@ -102,10 +102,9 @@ def project(p: Array, radius: float) -> Array:
 
     By Moreau's identity ``shrink(z, t) + project(z, t) = z``.
     """
-    xp = namespace(p)
-    length = magnitude(p)
-    longest = xp.where(length > radius, length, xp.ones_like(length))
-    return p * xp.where(length > radius, radius / longest, xp.ones_like(length))
+    if radius == 0.0:
+        return namespace(p).zeros_like(p)
+    return p * (radius / namespace(p).clip(magnitude(p), radius, None))
 
 
 class ScreenedPoisson:

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from varfocus import classic, curve, depth, memory
+from varfocus import classic, curve, depth, memory, native
 from varfocus.contrast import box_mean, mlap, normaliser
 from varfocus.energy import ContrastTerm
 from varfocus.errors import NoContrastError, VarfocusWarning
+from varfocus.front import contrast_pass
 from varfocus.fuse import fuse
 from varfocus.minimise import MINIMISERS, Trace
 from varfocus.params import CurveParams, Params, Resources
@@ -26,6 +27,9 @@ from varfocus.stack import FocusStack
 
 CONFIDENCE_WINDOW = 9
 """Side in pixels of the window over which contrast curves are averaged to judge the result."""
+
+BAND = 64
+"""Rows that are judged at a time."""
 
 CONFIDENCE_WEIGHTS = {"paper": (4.13, 2.77, 0.59), "classic": (3.75, 6.87, -1.07)}
 """w_M, w_f, w_0 of each method, fitted by benchmarks/fit_confidence.py."""
@@ -56,7 +60,8 @@ def reconstruct(
     unit : str, optional
         Name of that unit, for labels.
     threads : int, optional
-        Number of threads; by default all cores.
+        Number of threads; by default ``VARFOCUS_THREADS``, or as many as there are processors.
+        The result does not depend on it.
     max_memory : str, optional
         Such as "4GB"; by default 60 % of what is free. What does not fit is refused beforehand.
     progress : callable
@@ -118,7 +123,8 @@ def run(
     memory.admit(stack, params, limit)
     began = time.perf_counter()
     params, notes = fitting_degree(stack, params)
-    found = estimate(stack, params, progress)
+    with native.use_threads(resources.threads):
+        found = estimate(stack, params, progress)
     return Result(
         stack=stack,
         params=params,
@@ -161,21 +167,12 @@ def estimate(stack: FocusStack, params: Params, progress: Progress = silent) -> 
 def _paper(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
     """Moeller et al.: contrast curves, then the minimum of E(d) = −Σ c(d) + α‖Kd‖₂,₁."""
     n = len(stack)
-    fit = curve.CurveFit(n, params.curve.degree)
-    first_guess = classic.PeakSearch(params.start.start_window)
-    peak = np.zeros(stack.shape, np.float32)
-    for k, frame in enumerate(track(stack.ahead(), "contrast", n, progress)):
-        contrast = mlap(frame.astype(np.float32) * np.float32(stack.scale))
-        fit.add(k, contrast)
-        first_guess.add(k, contrast)
-        np.maximum(peak, contrast, out=peak)
-    a = fit.coefficients / normaliser(peak, params.contrast)
-
+    a, first_guess = sharpness_curves(stack, params, progress)
     trace = None
     if params.solve.alpha == 0.0:
         d = curve.argmax(a)
     else:
-        d_0 = curve.index_to_x(box_mean(first_guess.index, params.start.start_blur), n)
+        d_0 = curve.index_to_x(box_mean(first_guess, params.start.start_blur), n)
         solution = MINIMISERS[params.solve.solver](
             ContrastTerm(a),
             d_0,
@@ -184,10 +181,55 @@ def _paper(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
         )
         d, trace = solution.d, solution.trace
     index = np.clip(curve.x_to_index(d, n), 0.0, n - 1.0)
+    return Estimate(index, _margin(a, index, n), trace)
 
-    windowed = np.stack([box_mean(a_m, CONFIDENCE_WINDOW) for a_m in a])
-    M = depth.margin(lambda k: curve.evaluate(windowed, curve.index_to_x(k, n)), index, n)
-    return Estimate(index, M, trace)
+
+def sharpness_curves(
+    stack: FocusStack, params: Params, progress: Progress
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Look at every frame once, and return what the energy is made of.
+
+    Parameters
+    ----------
+    stack : FocusStack
+        Frames.
+    params : Params
+        Contrast, curve and start parameters.
+    progress : callable
+        Listener.
+
+    Returns
+    -------
+    a : ndarray of shape (degree + 1, H, W), float32
+        Chebyshev coefficients of the normalised contrast curves.
+    index : ndarray of shape (H, W), float32
+        Frame of the largest windowed contrast.
+    """
+    n = len(stack)
+    front = None
+    for k, frame in enumerate(track(stack.ahead(), "contrast", n, progress)):
+        if front is None:
+            front = contrast_pass(
+                frame, n, params.curve.degree, params.start.start_window, stack.scale
+            )
+        front.add(k, frame)
+    assert front is not None  # a stack has frames
+    a = front.coefficients
+    a /= normaliser(front.peak, params.contrast)
+    return a, front.index
+
+
+def _margin(a: NDArray[np.float32], index: NDArray[np.float32], n: int) -> NDArray[np.float32]:
+    """Judge the depth against windowed curves, in bands of rows that need little memory."""
+    height, around = index.shape[0], CONFIDENCE_WINDOW // 2
+    M = np.empty_like(index)
+    for top in range(0, height, BAND):
+        bottom = min(top + BAND, height)
+        above, below = max(top - around, 0), min(bottom + around, height)
+        inside = slice(top - above, bottom - above)
+        windowed = np.stack([box_mean(a_m[above:below], CONFIDENCE_WINDOW)[inside] for a_m in a])
+        M[top:bottom] = depth.curve_margin(windowed, index[top:bottom], n)
+    return M
 
 
 def _classic(stack: FocusStack, params: Params, progress: Progress) -> Estimate:

@@ -9,6 +9,7 @@ import platform
 import numpy as np
 
 import varfocus
+from varfocus import native
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.errors import VarfocusError
 
@@ -23,6 +24,12 @@ def doctor(*, talk: TalkOptions = Talk()) -> None:
     """Check that varfocus and what it needs are in order, by reconstructing a tiny known scene."""
     from varfocus.metrics import rmse
 
+    engine = (
+        f"native, {native.thread_count()} threads"
+        if native.available
+        else f"array code only, some 20 times slower: {native.reason}; "
+        "install a C++ compiler and reinstall varfocus"
+    )
     versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
     scene = varfocus.simulate("cone", shape=(64, 64), noise=0.0)
     index = varfocus.reconstruct(scene.frames, alpha=1 / 16).index
@@ -32,12 +39,15 @@ def doctor(*, talk: TalkOptions = Talk()) -> None:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
+        "native_engine": native.available,
+        "threads": native.thread_count(),
         "libraries": versions,
         "self_test_rmse_frames": round(error, 3),
     }
     rows = [
         ("varfocus", varfocus.__version__),
         ("python", f"{facts['python']} on {facts['system']}, {facts['cores']} cores"),
+        ("engine", engine),
         *versions.items(),
         ("self-test", f"depth of a known cone found to {error:.2f} frames"),
     ]

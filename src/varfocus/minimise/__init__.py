@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 
 from varfocus.minimise.admm import linearised_admm, quadratic_penalty
 from varfocus.minimise.forward_backward import forward_backward
+from varfocus.minimise.primal_dual import pyramid
 from varfocus.minimise.rof import rof
 from varfocus.minimise.trace import Callback, Solution, Trace
 
 MINIMISERS: Mapping[str, Callable[..., Solution]] = {
+    "pyramid": pyramid,
     "admm": linearised_admm,
     "penalty": quadratic_penalty,
     "forward-backward": forward_backward,
@@ -26,6 +28,7 @@ __all__ = [
     "Trace",
     "forward_backward",
     "linearised_admm",
+    "pyramid",
     "quadratic_penalty",
     "rof",
 ]

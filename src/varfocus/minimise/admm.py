@@ -30,8 +30,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from varfocus import native
 from varfocus.arrays import Array, namespace, total
-from varfocus.energy import DataTerm, energy
+from varfocus.energy import ContrastTerm, DataTerm, energy
 from varfocus.minimise.trace import Callback, Solution, Trace, check_finite
 from varfocus.operators import K, K_adjoint, ScreenedPoisson, norm_21, shrink
 from varfocus.params import SolverParams
@@ -94,6 +95,10 @@ def linearised_admm(
     xp = namespace(d)
     # Beyond this, λKᵀK swallows the data in single precision.
     lam_max = 1e4 if d.dtype == xp.float32 else float("inf")
+    if isinstance(data, ContrastTerm) and native.accepts(data.a, d):
+        from varfocus.native.admm import linearised_admm as on_kernels
+
+        return on_kernels(data.a, d, params, callback, multipliers, lam_max)
     poisson = ScreenedPoisson(d)
     trace = Trace(energy(data, params.alpha, d))
     g = xp.zeros_like(K(d))

@@ -14,7 +14,7 @@ from varfocus.errors import SolverError
 
 @dataclass
 class Trace:
-    """One number per iteration.
+    """One number per iteration, or per reported one.
 
     Attributes
     ----------
@@ -26,6 +26,9 @@ class Trace:
         ‖d_k − d_{k−1}‖² + ‖g_k − g_{k−1}‖².
     seconds : list of float
         Time since the start.
+    iterations : list of int
+        How many iterations were done at each entry: 1, 2, 3, … unless the minimiser reports less
+        often.
     start_energy : float
         E(d_0).
     """
@@ -35,10 +38,14 @@ class Trace:
     constraint: list[float] = field(default_factory=list)
     change: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    iterations: list[int] = field(default_factory=list)
     _began: float = field(default_factory=time.perf_counter, repr=False)
 
-    def record(self, energy: float, constraint: float, change: float) -> None:
-        """Add one iteration."""
+    def record(
+        self, energy: float, constraint: float, change: float, iterations: int | None = None
+    ) -> None:
+        """Add one entry, after that many iterations; by default one more than before."""
+        self.iterations.append(len(self.energy) + 1 if iterations is None else iterations)
         self.energy.append(energy)
         self.constraint.append(constraint)
         self.change.append(change)
@@ -46,17 +53,17 @@ class Trace:
 
     @property
     def best(self) -> int:
-        """0-based iteration of the lowest energy."""
+        """0-based entry of the lowest energy."""
         return min(range(len(self.energy)), key=self.energy.__getitem__)
 
     def summary(self) -> dict[str, float | int]:
         """Return the figures worth keeping in a report."""
         return {
-            "iterations": len(self.energy),
+            "iterations": self.iterations[-1],
             "start_energy": self.start_energy,
             "final_energy": self.energy[-1],
             "best_energy": self.energy[self.best],
-            "best_iteration": self.best + 1,
+            "best_iteration": self.iterations[self.best],
             "final_constraint": self.constraint[-1],
             "final_change": self.change[-1],
         }

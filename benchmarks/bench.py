@@ -1,0 +1,226 @@
+"""Time the paper's method three ways, side by side in one process, and write a report.
+
+(a) plain NumPy/SciPy, (b) the literal 400 iterations on the engine, (c) the default solver; from
+frames in memory to the depth map, without confidence and fused image. Runs are interleaved, so
+that a busy machine slows all three alike; ratios are the medians of the rounds' ratios.
+
+    python benchmarks/bench.py            # the paper's workload, scaling plots, memory
+    python benchmarks/bench.py --large    # and the large stacks
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import plain_numpy
+from workloads import LARGE, PAPER, Workload
+
+from varfocus import curve, native, pipeline
+from varfocus.contrast import box_mean
+from varfocus.energy import ContrastTerm, energy
+from varfocus.minimise import MINIMISERS
+from varfocus.params import Params
+from varfocus.progress import silent
+from varfocus.stack import FocusStack
+
+RESULTS = Path(__file__).parent / "results"
+ALPHA = 0.125
+NAMES = {"plain": "plain NumPy/SciPy", "admm": "literal ADMM, engine", "pyramid": "default solver"}
+
+Depth = tuple[np.ndarray, np.ndarray]
+
+
+def front_end(stack: np.ndarray, solver: str) -> tuple[np.ndarray, np.ndarray, Params]:
+    """Return coefficients, start and parameters by the pipeline's own steps."""
+    frames = FocusStack.from_array(stack)
+    params = Params.from_keywords("paper", alpha=ALPHA, solver=solver)
+    params, _ = pipeline.fitting_degree(frames, params)
+    a, first_guess = pipeline.sharpness_curves(frames, params, silent)
+    start = curve.index_to_x(box_mean(first_guess, params.start.start_blur), len(frames))
+    return a, start, params
+
+
+def on_engine(stack: np.ndarray, solver: str) -> Depth:
+    """Return coefficients and depth."""
+    a, start, params = front_end(stack, solver)
+    return a, MINIMISERS[solver](ContrastTerm(a), start, params.solve).d
+
+
+RUNS: dict[str, Callable[[np.ndarray], Depth]] = {
+    "plain": lambda stack: plain_numpy.run(stack, ALPHA),
+    "admm": lambda stack: on_engine(stack, "admm"),
+    "pyramid": lambda stack: on_engine(stack, "pyramid"),
+}
+
+
+def compare(work: Workload, names: tuple[str, ...], weighed: tuple[str, ...], rounds: int) -> dict:
+    """Time the named runs in turn, and measure the memory of some."""
+    stack = work.stack()
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    depths = {}
+    for _ in range(rounds):
+        for name in names:
+            began = time.perf_counter()
+            _, depths[name] = RUNS[name](stack)
+            seconds[name].append(time.perf_counter() - began)
+    # Every depth is judged by the same energy: that of the engine's curves.
+    term = ContrastTerm(front_end(stack, "pyramid")[0])
+    return {
+        "workload": work.name,
+        "pixels": work.pixels,
+        "seconds": {name: statistics.median(times) for name, times in seconds.items()},
+        "all_seconds": seconds,
+        "speedup": {
+            name: statistics.median(
+                p / t for p, t in zip(seconds["plain"], seconds[name], strict=True)
+            )
+            for name in names
+            if "plain" in names
+        },
+        "energy": {name: energy(term, ALPHA, d.astype(np.float32)) for name, d in depths.items()},
+        "extra_bytes_per_pixel": {name: extra_memory(work, name) for name in weighed},
+    }
+
+
+def extra_memory(work: Workload, name: str) -> float:
+    """Measure, in a process of its own, the peak memory beyond the input, in bytes per pixel."""
+    spec = json.dumps([work.n, work.height, work.width, work.channels, work.dtype])
+    command = [sys.executable, __file__, "--memory-of", name, "--spec", spec]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def report_memory(work: Workload, name: str) -> None:
+    """Print what `extra_memory` wants to know (Linux only)."""
+    stack = work.stack()
+    # Imports and threads are not the method's memory: a tiny run first.
+    RUNS[name](Workload(work.n, 40, 40, work.channels, work.dtype).stack())
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak of making the stack
+    before = _memory("VmRSS")
+    RUNS[name](stack)
+    print((_memory("VmHWM") - before) / work.pixels)
+
+
+def _memory(field: str) -> int:
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split(field + ":")[1].split()[0])
+
+
+def scaling(rounds: int) -> dict:
+    """Time the default solver, and its front end, against pixels and frames over two decades."""
+    sizes = [(96, 128), (192, 256), (384, 512), (768, 1024), (1152, 1536)]
+    counts = [4, 8, 16, 32, 64, 128, 256, 400]
+
+    def fastest(work: Workload) -> tuple[float, float]:
+        stack, whole, front = work.stack(), [], []
+        for _ in range(rounds):
+            began = time.perf_counter()
+            on_engine(stack, "pyramid")
+            whole.append(time.perf_counter() - began)
+            began = time.perf_counter()
+            front_end(stack, "pyramid")
+            front.append(time.perf_counter() - began)
+        return min(whole), min(front)
+
+    return {
+        "pixels": [(h * w, *fastest(Workload(15, h, w))) for h, w in sizes],
+        "frames": [(n, *fastest(Workload(n, 240, 320))) for n in counts],
+        "memory": [(n, extra_memory(Workload(n, 480, 640), "pyramid")) for n in (10, 33, 373)],
+    }
+
+
+def plot(points: dict, path: Path) -> None:
+    """Draw time against pixels and against frames, each with its slope-one line."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    labels = {"pixels": "pixels (15 colour frames)", "frames": "frames of 320×240, colour"}
+    for axis, (key, label) in zip(axes, labels.items(), strict=True):
+        x, whole, front = np.array(points[key]).T
+        axis.loglog(x, whole, "o-", label="frames to depth map")
+        axis.loglog(x, front, "s-", label="front end alone")
+        # The minimisation does not depend on the number of frames: only the front end grows.
+        reference = whole if key == "pixels" else front
+        axis.loglog(x, reference[-1] * x / x[-1], "--", color="0.6", label="linear")
+        axis.set(xlabel=label, ylabel="seconds")
+        axis.legend()
+    figure.savefig(path, dpi=110)
+
+
+def table(results: list[dict], points: dict) -> str:
+    """Return the report in Markdown."""
+    lines = [
+        f"# Benchmark, {native.thread_count()} threads, {platform.machine()}",
+        "",
+        "`python benchmarks/bench.py` writes this file. Times are medians of interleaved runs on a",
+        "machine that may be shared; ratios within a row compare like with like.",
+        "",
+        "| workload | method | seconds | × plain | energy | extra bytes per pixel |",
+        "|---|---|---|---|---|---|",
+    ]
+    for result in results:
+        for name, seconds in result["seconds"].items():
+            ratio = result["speedup"].get(name)
+            extra = result["extra_bytes_per_pixel"].get(name)
+            lines.append(
+                f"| {result['workload']} | {NAMES[name]} | {seconds:.3f} | "
+                f"{'–' if ratio is None else f'{ratio:.1f}'} | {result['energy'][name]:.1f} | "
+                f"{'–' if extra is None else f'{extra:.0f}'} |"
+            )
+    if points:
+        memory = ", ".join(f"{n} frames {extra:.0f}" for n, extra in points["memory"])
+        lines += [
+            "",
+            f"Extra memory of the default solver at 640×480, bytes per pixel: {memory}.",
+            "",
+            "![time against pixels and frames](scaling.png)",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--large", action="store_true", help="add the large stacks")
+    parser.add_argument("--plain-large", action="store_true", help="run plain NumPy on them too")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--no-scaling", action="store_true")
+    parser.add_argument("--memory-of", choices=RUNS, help=argparse.SUPPRESS)
+    parser.add_argument("--spec", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.memory_of:
+        return report_memory(Workload(*json.loads(options.spec)), options.memory_of)
+
+    results = [compare(PAPER, tuple(RUNS), tuple(RUNS), options.rounds)]
+    print(table(results, {}), flush=True)
+    for work in LARGE if options.large else ():
+        names = tuple(RUNS) if options.plain_large else ("admm", "pyramid")
+        results.append(compare(work, names, ("pyramid",), 1))
+        print(table(results[-1:], {}), flush=True)
+    points = {} if options.no_scaling else scaling(3)
+    RESULTS.mkdir(exist_ok=True)
+    if points:
+        plot(points, RESULTS / "scaling.png")
+    stem = "large" if options.large else "paper"
+    text = table(results, points)
+    (RESULTS / f"{stem}.md").write_text(text)
+    (RESULTS / f"{stem}.json").write_text(
+        json.dumps({"runs": results, "scaling": points}, indent=1)
+    )
+    print(text)
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Stacks to measure with: a textured, wavy surface, blurred frame by frame, tiled to any size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import gaussian_filter
+
+TILE = 480
+BLUR_STEP = 0.25
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Number of frames, size and type of a stack."""
+
+    n: int
+    height: int
+    width: int
+    channels: int = 3
+    dtype: str = "uint8"
+
+    @property
+    def name(self) -> str:
+        """What to call it in a table."""
+        colour = f"×{self.channels}" if self.channels > 1 else ""
+        return f"{self.n}×{self.width}×{self.height}{colour} {self.dtype}"
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of one frame."""
+        return self.height * self.width
+
+    def stack(self) -> np.ndarray:
+        """Make the frames, ``(n, H, W)`` or ``(n, H, W, C)``, without large temporaries."""
+        rng = np.random.default_rng(33)
+        rows, columns = min(TILE, self.height), min(TILE, self.width)
+        texture = gaussian_filter(rng.random((rows, columns, self.channels)), (0.7, 0.7, 0))
+        texture = (texture - texture.min()) / np.ptp(texture)
+        levels = np.arange(0.0, 4.01, BLUR_STEP)
+        blurred = np.stack([gaussian_filter(texture, (s, s, 0)) for s in levels])
+        y, x = np.mgrid[:rows, :columns] / TILE
+        surface = 0.5 + 0.35 * np.sin(7 * x) * np.cos(5 * y)
+        full = np.iinfo(self.dtype).max
+        stack = np.empty((self.n, self.height, self.width, self.channels), self.dtype)
+        for k in range(self.n):
+            sigma = 8.0 * np.abs(k / (self.n - 1) - surface)
+            level = np.minimum(np.rint(sigma / BLUR_STEP).astype(int), len(levels) - 1)
+            tile = np.take_along_axis(blurred, level[None, ..., None], axis=0)[0]
+            tile = np.clip(tile + 0.004 * rng.standard_normal(tile.shape), 0, 1)
+            tile = np.rint(full * tile).astype(self.dtype)
+            for top in range(0, self.height, rows):
+                for left in range(0, self.width, columns):
+                    part = stack[k, top : top + rows, left : left + columns]
+                    part[...] = tile[: part.shape[0], : part.shape[1]]
+        return stack if self.channels > 1 else stack[..., 0]
+
+
+PAPER = Workload(33, 480, 640)
+LARGE = (
+    Workload(373, 540, 960),
+    Workload(100, 2048, 2048, 1, "uint16"),
+    Workload(10, 3648, 5472),
+)

@@ -1,0 +1,178 @@
+// Primal-dual iterations with temporal blocking.
+//
+// One iteration touches 60 bytes per pixel and computes little, so plain sweeps wait for memory.
+// Here a thread carries several iterations ("stages") down the image at once, each one row behind
+// the one before it, while the rows between them stay in its cache. The next thread follows with
+// the next stages as soon as the rows it needs are done. Every row of every iteration sees exactly
+// the values it would see in plain sweeps, so the result depends neither on the number of
+// threads nor on the number of stages.
+//
+// Step i of an iteration moves row i of d, then row i − 1 of p, whose differences reach down to
+// row i. Hence row i of d may be moved by the next iteration once step i + 1 is done.
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "curve.hpp"
+#include "kernels.hpp"
+#include "simd.hpp"
+#include "threads.hpp"
+
+namespace varfocus {
+namespace {
+
+// Iterations per sweep: as many as keep their rows within a share of the second-level cache.
+constexpr int MOST_STAGES = 8;
+constexpr std::ptrdiff_t CACHE_BYTES = 800 * 1024;
+
+// How far behind a sleeper lets its leader get ahead before it wakes: waking costs as much as
+// some rows of work.
+constexpr int SLEEP_ROWS = 16;
+constexpr int SPINS = 400;
+
+// How many steps a sweep has finished, and who waits for it: at most one follower.
+class Progress {
+  public:
+    void publish(int steps) {
+        done_.store(steps);
+        if (steps >= wanted_.load()) {
+            std::lock_guard<std::mutex> lock(mutex_);
+            wake_.notify_one();
+        }
+    }
+
+    // Returns once `steps` are done; `all` is how many there will ever be.
+    void wait_for(int steps, int all) {
+        for (int spin = 0; spin < SPINS; ++spin) {
+            if (done_.load(std::memory_order_acquire) >= steps) return;
+        }
+        const int comfortable = std::min(steps + SLEEP_ROWS, all);
+        std::unique_lock<std::mutex> lock(mutex_);
+        wanted_.store(comfortable);
+        wake_.wait(lock, [&] { return done_.load() >= comfortable; });
+        wanted_.store(NOBODY);
+    }
+
+  private:
+    static constexpr int NOBODY = 1 << 30;
+    std::atomic<int> done_{0}, wanted_{NOBODY};
+    std::mutex mutex_;
+    std::condition_variable wake_;
+};
+
+// Scratch rows of one thread: force, c′, c″, and per stage 2d_new − d_old of two rows.
+struct Scratch {
+    std::vector<float> rows;
+    std::size_t width;
+    Scratch(int width_, int stages)
+        : rows((3 + 2 * std::size_t(stages)) * (std::size_t(width_) + 1)),
+          width(std::size_t(width_) + 1) {}
+    float* force() { return rows.data(); }
+    float* first() { return rows.data() + width; }
+    float* second() { return rows.data() + 2 * width; }
+    float* ahead(int stage, int y) {
+        return rows.data() + (3 + 2 * std::size_t(stage) + std::size_t(y & 1)) * width;
+    }
+};
+
+// d ← clip(d + (c′(d) − Kᵀp) / (8σ + |c″(d)|)); ahead ← 2d_new − d_old.
+// p vanishes in the last column and row, so −Kᵀp is a plain backward difference.
+VARFOCUS_SIMD void move_d(const CurveRow& curve, float sigma, float* VARFOCUS_RESTRICT d,
+                          const float* VARFOCUS_RESTRICT p_x, const float* VARFOCUS_RESTRICT p_y,
+                          const float* VARFOCUS_RESTRICT p_y_above, float* VARFOCUS_RESTRICT force,
+                          float* VARFOCUS_RESTRICT first, float* VARFOCUS_RESTRICT second,
+                          float* VARFOCUS_RESTRICT ahead) {
+    const int width = curve.width;
+    force[0] = p_x[0];
+    for (int x = 1; x < width; ++x) force[x] = p_x[x] - p_x[x - 1];
+    if (p_y_above) {
+        for (int x = 0; x < width; ++x) force[x] += p_y[x] - p_y_above[x];
+    } else {
+        for (int x = 0; x < width; ++x) force[x] += p_y[x];
+    }
+    slopes(curve, d, first, second);
+    const float floor = 8.0f * sigma;
+    for (int x = 0; x < width; ++x) {
+        const float bend = second[x] < 0.0f ? -second[x] : second[x];
+        const float moved = d[x] + (first[x] + force[x]) / (floor + bend);
+        const float clipped = smaller(larger(moved, -X_MAX), X_MAX);
+        ahead[x] = 2.0f * clipped - d[x];
+        d[x] = clipped;
+    }
+    ahead[width] = ahead[width - 1];  // no difference across the right border
+}
+
+// p ← project(p + σK(ahead), α); at the bottom `below` is `ahead` itself.
+VARFOCUS_SIMD void move_p(float alpha, float sigma, int width, const float* ahead,
+                          const float* below, float* VARFOCUS_RESTRICT p_x,
+                          float* VARFOCUS_RESTRICT p_y) {
+    for (int x = 0; x < width; ++x) {
+        const float q_x = p_x[x] + sigma * (ahead[x + 1] - ahead[x]);
+        const float q_y = p_y[x] + sigma * (below[x] - ahead[x]);
+        const float length = std::sqrt(q_x * q_x + q_y * q_y);
+        const float factor = alpha / larger(length, alpha);
+        p_x[x] = q_x * factor;
+        p_y[x] = q_y * factor;
+    }
+}
+
+// Step `i` of one stage, 0 ≤ i ≤ height.
+void step(const PrimalDual& problem, float* d, float* p, Size size, int i, int stage,
+          Scratch& scratch) {
+    const std::ptrdiff_t at = std::ptrdiff_t(i) * size.width;
+    float *p_x = p + at, *p_y = p + size.pixels() + at;
+    if (i < size.height) {
+        const CurveRow curve{problem.a + at, size.pixels(), problem.degree, size.width};
+        move_d(curve, problem.sigma, d + at, p_x, p_y, i > 0 ? p_y - size.width : nullptr,
+               scratch.force(), scratch.first(), scratch.second(), scratch.ahead(stage, i));
+    }
+    if (i > 0) {
+        const float* ahead = scratch.ahead(stage, i - 1);
+        move_p(problem.alpha, problem.sigma, size.width, ahead,
+               i < size.height ? scratch.ahead(stage, i) : ahead, p_x - size.width,
+               p_y - size.width);
+    }
+}
+
+int stages_for(const PrimalDual& problem, Size size) {
+    const std::ptrdiff_t row_bytes = std::ptrdiff_t(size.width) * 4 * (problem.degree + 1 + 3 + 2);
+    const std::ptrdiff_t fit = CACHE_BYTES / row_bytes - 2;
+    // Rows too long for that live in the next cache, which has room for all stages.
+    return fit < 3 ? MOST_STAGES : int(std::min<std::ptrdiff_t>(fit, MOST_STAGES));
+}
+
+}  // namespace
+
+void primal_dual(const PrimalDual& problem, float* d, float* p, Size size, int threads) {
+    if (problem.iterations < 1) return;
+    const int stages = std::min(stages_for(problem, size), problem.iterations);
+    const int sweeps = (problem.iterations + stages - 1) / stages;
+    const int steps = size.height + 1;
+    const std::unique_ptr<Progress[]> progress(new Progress[std::size_t(sweeps)]);
+    std::atomic<int> next{0};
+    // Sweeps are taken in order, so the sweep that one waits for is always under way or done.
+    run_on(std::min(threads, sweeps), [&] {
+        Scratch scratch(size.width, stages);
+        for (int sweep = next++; sweep < sweeps; sweep = next++) {
+            const int depth = std::min(stages, problem.iterations - sweep * stages);
+            for (int front = 0; front < steps + depth - 1; ++front) {
+                if (sweep > 0 && front < steps) {
+                    progress[sweep - 1].wait_for(std::min(front + 2, steps), steps);
+                }
+                for (int stage = 0; stage < depth; ++stage) {
+                    const int i = front - stage;
+                    if (i >= 0 && i < steps) step(problem, d, p, size, i, stage, scratch);
+                }
+                const int finished = front - (depth - 1) + 1;
+                if (finished > 0) progress[sweep].publish(finished);
+            }
+        }
+    });
+}
+
+}  // namespace varfocus
