@@ -194,6 +194,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--large", action="store_true", help="add the large stacks")
     parser.add_argument("--plain-large", action="store_true", help="run plain NumPy on them too")
+    parser.add_argument(
+        "--quick-large", action="store_true", help="only the default solver on them"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--no-scaling", action="store_true")
     parser.add_argument("--memory-of", choices=RUNS, help=argparse.SUPPRESS)
@@ -202,24 +205,29 @@ def main() -> None:
     if options.memory_of:
         return report_memory(Workload(*json.loads(options.spec)), options.memory_of)
 
-    results = [compare(PAPER, tuple(RUNS), tuple(RUNS), options.rounds)]
-    print(table(results, {}), flush=True)
-    for work in LARGE if options.large else ():
-        names = tuple(RUNS) if options.plain_large else ("admm", "pyramid")
-        results.append(compare(work, names, ("pyramid",), 1))
+    on_large = ["plain"] * options.plain_large + ["admm"] * (not options.quick_large) + ["pyramid"]
+    results: list[dict] = []
+    for work in (PAPER, *(LARGE if options.large else ())):
+        names, weighed = (RUNS, RUNS) if work is PAPER else (on_large, ["pyramid"])
+        results.append(
+            compare(work, tuple(names), tuple(weighed), options.rounds if work is PAPER else 1)
+        )
+        save(results, {}, options.large)
         print(table(results[-1:], {}), flush=True)
-    points = {} if options.no_scaling else scaling(3)
-    RESULTS.mkdir(exist_ok=True)
-    if points:
+    if not options.no_scaling:
+        points = scaling(3)
         plot(points, RESULTS / "scaling.png")
-    stem = "large" if options.large else "paper"
-    text = table(results, points)
-    (RESULTS / f"{stem}.md").write_text(text)
-    (RESULTS / f"{stem}.json").write_text(
-        json.dumps({"runs": results, "scaling": points}, indent=1)
-    )
-    print(text)
+        save(results, points, options.large)
     return None
+
+
+def save(results: list[dict], points: dict, large: bool) -> None:
+    """Write what is known so far."""
+    RESULTS.mkdir(exist_ok=True)
+    stem = "large" if large else "paper"
+    (RESULTS / f"{stem}.md").write_text(table(results, points))
+    record = {"runs": results, "scaling": points}
+    (RESULTS / f"{stem}.json").write_text(json.dumps(record, indent=1))
 
 
 if __name__ == "__main__":
