@@ -21,7 +21,7 @@ Pyramid
 Starts
     The energy is not convex. On the coarsest level, where it costs little, the iteration starts
     twice: from the first guess, and from the constant depth of largest total contrast, which a
-    strong α may prefer. The lower energy goes on.
+    strong α may prefer. The lower energy goes on. The answer is never worse than that constant.
 
 References
 ----------
@@ -56,6 +56,9 @@ SCHEDULE = {
 """σ and number of iterations of the two phases of a level.
 
 The iterations are those of ``iterations = 400`` and scale with it."""
+
+AT_A_TIME = 70
+"""Iterations that a kernel does in one call; between calls an interruption is noticed."""
 
 COARSEST_ALPHA = 1 / 32
 """α of the coarsest level, to within a factor of √2."""
@@ -137,6 +140,10 @@ def pyramid(
                 callback(clock.done, after, trace)
             start = after
     assert state is not None
+    flat = _flat(data.a, d)
+    if energy(data, params.alpha, flat) < trace.energy[-1]:
+        state = _no_flow(flat)
+        trace.record(energy(data, params.alpha, flat), 0.0, 0.0, clock.done)
     return Solution(state.d, trace, state)
 
 
@@ -180,7 +187,9 @@ def iterate(a: Array, state: State, alpha: float, sigma: float, iterations: int)
     d, p = state.d, state.p
     if native.accepts(a, d, p) and alpha > 0:
         d, p = np.array(d, order="C"), np.array(p, order="C")
-        native.primal_dual(a, d, p, alpha=alpha, sigma=sigma, iterations=iterations)
+        for done in range(0, iterations, AT_A_TIME):
+            count = min(AT_A_TIME, iterations - done)
+            native.primal_dual(a, d, p, alpha=alpha, sigma=sigma, iterations=count)
         return State(d, p)
     xp = namespace(d)
     slope = curve.derivative(a)
@@ -267,9 +276,8 @@ def _interpolated(image: Array, axis: int) -> Array:
 
 def _best_start(a: Array, d: Array, alpha: float, phases: list[tuple[float, int]]) -> State:
     """Return the first guess or a constant depth, whichever leads to the lower energy."""
-    flat = namespace(d).full_like(d, _best_constant(a))
     best, lowest = None, math.inf
-    for start in (d, flat):
+    for start in (d, _flat(a, d)):
         state = _no_flow(start)
         for sigma, iterations in phases:
             state = iterate(a, state, alpha, sigma, iterations)
@@ -284,13 +292,13 @@ def _no_flow(d: Array) -> State:
     return State(d, zeros((2, *d.shape), like=d))
 
 
-def _best_constant(a: Array) -> float:
-    """Return the one depth at which the contrast summed over all pixels is largest."""
+def _flat(a: Array, d: Array) -> Array:
+    """Return the one depth, at every pixel, at which the contrast summed over all is largest."""
     xp = namespace(a)
     mean = xp.mean(a, axis=(1, 2), keepdims=True)
     samples = np.linspace(-curve.X_MAX, curve.X_MAX, 201)
     values = curve.evaluate(mean, from_host(samples[None, :], a))
-    return float(samples[int(xp.argmax(values))])
+    return xp.full_like(d, float(samples[int(xp.argmax(values))]))
 
 
 class _Clock:
