@@ -87,13 +87,14 @@ def build(command: str | None = None) -> App:
         help="Depth maps, all-in-focus images and measurable surfaces from focus stacks.",
         version=varfocus.__version__,
         config=(_fractions, _whole_numbers),
-        help_format="restructuredtext",
+        # Markdown joins wrapped lines of docstrings; the list of commands does not need it.
+        help_format="markdown" if command in COMMANDS else "plaintext",
         suppress_keyboard_interrupt=False,
     )
     for name, summary in COMMANDS.items():
         about = {"help": summary}
         if name == command:
-            examples = "".join(f"\n| {line}" for line in EXAMPLES.get(name, ()))
+            examples = "".join(f"\n    {line}" for line in EXAMPLES.get(name, ()))
             about = {"help_epilogue": f"Examples:\n{examples}"} if examples else {}
         app.command(f"varfocus.cli.{name}:{name}", name=name, **about)
     return app
