@@ -34,6 +34,7 @@ slow: $(STAMP)   ## The long studies
 
 bench: $(STAMP)  ## Time the engine against plain NumPy, side by side
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/files.py
 
 sanitize: $(STAMP) ## The kernels' tests under AddressSanitizer and UBSan
 	PATH="$(CURDIR)/$(BIN):$$PATH" tests/native/run_sanitized.sh
