@@ -2,8 +2,8 @@
 
 The paper's workload is written as PNG, JPEG and TIFF. For each, in turn and several times:
 decoding alone on one core, the reconstruction from memory, and the reconstruction from files, which
-decodes ahead on threads. Where enfuse or focus-stack are installed they fuse the same JPEG frames; they give
-no depth map (enfuse) or a coarser one, so only the time compares.
+decodes ahead on threads. Where enfuse or focus-stack are installed they fuse the same JPEG frames;
+they give no depth map (enfuse) or a coarser one, so only the time compares.
 
     python benchmarks/files.py
 """
