@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from varfocus import export
 from varfocus.export.figures import Panel
 from varfocus.minimise import rof
-from varfocus.params import Params
+from varfocus.params import Params, Solver, SolverParams
 from varfocus.pipeline import estimate, fitting_degree
 from varfocus.progress import Progress, silent
 from varfocus.stack import FRAMES, FocusStack
@@ -32,6 +32,7 @@ def compare(
     stack: FocusStack,
     alphas: Sequence[float] = ALPHAS,
     tv_weights: Sequence[float] | None = None,
+    solver: Solver = SolverParams().solver,
     progress: Progress = silent,
 ) -> dict[str, NDArray[np.float32]]:
     """Reconstruct a stack by every method of the paper's comparison.
@@ -44,6 +45,8 @@ def compare(
         Weights of the variational method.
     tv_weights : sequence of float, optional
         Weights, in frames, of a TV denoising of the strongly filtered classical map.
+    solver : str
+        Minimiser of the variational method.
     progress : callable
         Listener.
 
@@ -57,7 +60,9 @@ def compare(
         "MLAP 9×9": Params.from_keywords("classic", **MLAP_1),
         "MLAP 41×41, median 11×11": Params.from_keywords("classic", **MLAP_2),
     } | {
-        f"variational, α = {fraction(alpha)}": Params.from_keywords("paper", alpha=alpha)
+        f"variational, α = {fraction(alpha)}": Params.from_keywords(
+            "paper", alpha=alpha, solver=solver
+        )
         for alpha in alphas
     }
     maps = {}

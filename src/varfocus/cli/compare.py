@@ -48,6 +48,6 @@ def compare(
     stack = load(source, focus, narrator)
     prepare_folder(output.parent, [output.name], overwrite)
     with narrator.bars() as progress:
-        maps = comparison.compare(stack, alpha or comparison.ALPHAS, tv_weight, progress)
+        maps = comparison.compare(stack, alpha or comparison.ALPHAS, tv_weight, progress=progress)
     write_atomically(output, comparison.picture(stack, maps))
     narrator.result(f"{output}  {len(maps)} depth maps", {"picture": str(output), "maps": [*maps]})

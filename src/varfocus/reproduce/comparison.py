@@ -41,7 +41,7 @@ def comparison(setting: Setting) -> Report:
     scene = simulate(
         SCENE, shape=(160, 200) if setting.quick else None, n=15 if setting.quick else 33
     )
-    maps = compare(scene.stack)
+    maps = compare(scene.stack, solver="admm")
     rows = [
         [
             name,
