@@ -111,3 +111,27 @@ def box_mean(image: Array, size: int) -> Array:
     if size == 1:
         return image
     return ndimage.uniform_filter(np.asarray(image), size, mode="nearest")
+
+
+def contrast_at_scale(image: Array, blur: float, support: float) -> Array:
+    """Return the modified Laplacian of a smoothed frame, averaged over a small support.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W) or (H, W, C), floating point
+        Frame.
+    blur : float
+        σ in pixels of the Gaussian on the frame, which takes off noise and finest texture; 0 for
+        none.
+    support : float
+        σ in pixels of the Gaussian on the contrast.
+
+    Returns
+    -------
+    ndarray of shape (H, W)
+        Contrast, not negative.
+    """
+    if blur > 0:
+        sigmas = (blur, blur) + (0.0,) * (image.ndim - 2)
+        image = ndimage.gaussian_filter(image, sigmas, mode="nearest")
+    return ndimage.gaussian_filter(mlap(image), support, mode="nearest")
