@@ -14,9 +14,11 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from varfocus.errors import ParameterError
 
-Method: TypeAlias = Literal["paper", "classic"]
+Method: TypeAlias = Literal["robust", "paper", "classic"]
 Normalisation: TypeAlias = Literal["relative", "absolute", "none"]
 Solver: TypeAlias = Literal["admm", "forward-backward", "penalty"]
+Axis: TypeAlias = Literal["auto", "frames", "position", "reciprocal"]
+Unknown: TypeAlias = Literal["fill", "nan"]
 
 
 @dataclass(frozen=True)
@@ -158,14 +160,68 @@ class ClassicParams:
 
 
 @dataclass(frozen=True)
+class RobustParams:
+    """The robust method: one knob, `smoothness`, and constants that rarely need a change.
+
+    Parameters
+    ----------
+    smoothness
+        How much neighbours agree: 1 suits most stacks, 2 is smoother, ½ keeps more detail and
+        noise.
+    coordinate
+        Axis on which contrast peaks are symmetric: "position" for a microscope's z-steps,
+        "reciprocal" for the distances of a camera (1/F), "frames" for neither; "auto" finds out
+        from the stack, and prefers known positions.
+    unknown
+        What pixels get that nothing in the stack determines: "fill" continues their neighbours,
+        "nan" marks them.
+    support
+        σ in pixels of the Gaussian over which contrast is averaged.
+    coarse_blur
+        σ in pixels of the Gaussian on the frames at the coarser of the two scales.
+    slope_penalty
+        Semi-global matching: cost of a slope of one frame per pixel.
+    jump_penalty
+        Semi-global matching: highest cost of any jump.
+    tv_weight
+        Refinement: weight α of the Huber total variation of the depth in frames.
+    huber
+        Refinement: slopes up to this many frames per pixel are smoothed without stairs.
+    refinement
+        Number of iterations of the refinement.
+    """
+
+    smoothness: float = 1.0
+    coordinate: Axis = "auto"
+    unknown: Unknown = "fill"
+    support: float = 1.25
+    coarse_blur: float = 1.0
+    slope_penalty: float = 0.6
+    jump_penalty: float = 1.5
+    tv_weight: float = 0.6
+    huber: float = 0.2
+    refinement: int = 80
+
+    def __post_init__(self) -> None:
+        _one_of("coordinate", self.coordinate, get_args(Axis))
+        _one_of("unknown", self.unknown, get_args(Unknown))
+        for name in ("smoothness", "support", "coarse_blur", "slope_penalty", "jump_penalty"):
+            _at_least(name, getattr(self, name), 0.0, strictly=True)
+        _at_least("tv_weight", self.tv_weight, 0.0)
+        _at_least("huber", self.huber, 0.0)
+        _at_least("refinement", self.refinement, 1)
+
+
+@dataclass(frozen=True)
 class Params:
     """All parameters of one reconstruction.
 
     Parameters
     ----------
     method
-        "paper": Moeller et al.'s variational method; "classic": windowed maximum of contrast.
-    contrast, curve, start, solve, classic
+        "robust": templates, semi-global start, Huber-TV; "paper": Moeller et al.'s variational
+        method; "classic": windowed maximum of contrast.
+    contrast, curve, start, solve, classic, robust
         Parameters of the stages.
     """
 
@@ -175,6 +231,7 @@ class Params:
     start: StartParams = field(default_factory=StartParams)
     solve: SolverParams = field(default_factory=SolverParams)
     classic: ClassicParams = field(default_factory=ClassicParams)
+    robust: RobustParams = field(default_factory=RobustParams)
 
     def __post_init__(self) -> None:
         _one_of("method", self.method, get_args(Method))
@@ -260,10 +317,12 @@ STAGES: Mapping[str, type[Any]] = {
     "start": StartParams,
     "solve": SolverParams,
     "classic": ClassicParams,
+    "robust": RobustParams,
 }
 STAGES_OF_METHOD: Mapping[str, tuple[str, ...]] = {
     "paper": ("contrast", "curve", "start", "solve"),
     "classic": ("classic",),
+    "robust": ("robust",),
 }
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,23 @@ from varfocus import classic, curve, depth, memory
 from varfocus.contrast import box_mean, mlap, normaliser
 from varfocus.energy import ContrastTerm
 from varfocus.errors import NoContrastError, TooFewFramesError, VarfocusWarning
+from varfocus.estimate import Estimate
 from varfocus.fuse import fuse
-from varfocus.minimise import MINIMISERS, Trace
+from varfocus.minimise import MINIMISERS
 from varfocus.params import CurveParams, Params, Resources
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Result
+from varfocus.robust import robust
 from varfocus.stack import FocusStack
 
 CONFIDENCE_WINDOW = 9
 """Side in pixels of the window over which contrast curves are averaged to judge the result."""
 
-CONFIDENCE_WEIGHTS = {"paper": (4.13, 2.77, 0.59), "classic": (3.75, 6.87, -1.07)}
+CONFIDENCE_WEIGHTS = {
+    "paper": (4.13, 2.77, 0.59),
+    "classic": (3.75, 6.87, -1.07),
+    "robust": (0.63, 3.53, 0.74),
+}
 """w_M, w_f, w_0 of each method, fitted by benchmarks/fit_confidence.py."""
 
 
@@ -140,28 +147,9 @@ def run(
     )
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Depth in frames, before it meets the outside world.
-
-    Attributes
-    ----------
-    index : ndarray of shape (H, W), float32
-        Fractional 0-based frame number.
-    margin : ndarray of shape (H, W), float32
-        Lead of that depth over its best rival, see `varfocus.depth.margin`.
-    trace : Trace or None
-        How the minimisation went.
-    """
-
-    index: NDArray[np.float32]
-    margin: NDArray[np.float32]
-    trace: Trace | None
-
-
 def estimate(stack: FocusStack, params: Params, progress: Progress = silent) -> Estimate:
     """Estimate the depth alone, by the method that `params` names."""
-    return {"paper": _paper, "classic": _classic}[params.method](stack, params, progress)
+    return METHODS[params.method](stack, params, progress)
 
 
 def _paper(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
@@ -243,3 +231,11 @@ def fitting_degree(stack: FocusStack, params: Params) -> tuple[Params, list[str]
         "the lower degree was used. More frames give a sharper answer."
     )
     return lowered, [note]
+
+
+METHODS: Mapping[str, Callable[[FocusStack, Params, Progress], Estimate]] = {
+    "robust": robust,
+    "paper": _paper,
+    "classic": _classic,
+}
+"""The estimator behind each method."""
