@@ -97,7 +97,7 @@ def shrink(z: Array, threshold: float) -> Array:
     return z * (kept / xp.where(length > 0, length, xp.ones_like(length)))
 
 
-def huber_shrink(z: Array, threshold: float, epsilon: float) -> Array:
+def huber_shrink(z: Array, threshold: float | Array, epsilon: float) -> Array:
     r"""Apply the proximal map of ``threshold · Σ φ_ε(|·|)``, φ_ε quadratic below ε, |·| beyond.
 
     .. math:: g = z \frac{ε}{ε + t} \text{ where } |z| ≤ t + ε, \qquad g = z (1 - t/|z|)
@@ -107,7 +107,7 @@ def huber_shrink(z: Array, threshold: float, epsilon: float) -> Array:
     ----------
     z : array of shape (2, H, W)
         Vector field.
-    threshold : float
+    threshold : float or array of shape (H, W)
         t ≥ 0.
     epsilon : float
         ε ≥ 0; 0 is `shrink`.
@@ -117,13 +117,12 @@ def huber_shrink(z: Array, threshold: float, epsilon: float) -> Array:
     array of shape (2, H, W)
         Shrunken field.
     """
-    if epsilon == 0:
-        return shrink(z, threshold)
     xp = namespace(z)
     length = magnitude(z)
     long = length > threshold + epsilon
     kept = 1.0 - threshold / xp.where(long, length, xp.ones_like(length))
-    return z * xp.where(long, kept, xp.full_like(length, epsilon / (epsilon + threshold)))
+    small = epsilon / (epsilon + threshold) if epsilon > 0 else 0.0
+    return z * xp.where(long, kept, small * xp.ones_like(length))
 
 
 def project(p: Array, radius: float) -> Array:

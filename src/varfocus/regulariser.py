@@ -42,27 +42,30 @@ class TotalVariation:
 
 @dataclass(frozen=True)
 class HuberTV:
-    """R(g) = Σ φ_ε(|g|): quadratic up to ε, total variation beyond.
+    """R(g) = Σ w φ_ε(|g|): quadratic up to ε, total variation beyond.
 
     Parameters
     ----------
     epsilon : float
-        ε ≥ 0, in the unit of d per pixel: slopes up to this are smooth.
+        ε ≥ 0, in the unit of d per pixel: slopes up to this are smooth. 0 is total variation.
+    weight : array of shape (H, W), optional
+        w ≥ 0 of each pixel; 1 unless told.
     """
 
     epsilon: float
+    weight: Array | None = None
 
     def value(self, g: Array) -> float:
-        """Return Σ φ_ε(|g|)."""
-        if self.epsilon == 0:
-            return norm_21(g)
+        """Return Σ w φ_ε(|g|)."""
         r = magnitude(g)
-        gentle = r * r / (2 * self.epsilon)
-        return total(namespace(g).where(r <= self.epsilon, gentle, r - 0.5 * self.epsilon))
+        if self.epsilon > 0:
+            gentle = r * r / (2 * self.epsilon)
+            r = namespace(g).where(r <= self.epsilon, gentle, r - 0.5 * self.epsilon)
+        return total(r if self.weight is None else self.weight * r)
 
     def prox(self, z: Array, t: float) -> Array:
-        """Return `varfocus.operators.huber_shrink`."""
-        return huber_shrink(z, t, self.epsilon)
+        """Return `varfocus.operators.huber_shrink` with threshold t·w."""
+        return huber_shrink(z, t if self.weight is None else t * self.weight, self.epsilon)
 
 
 TV = TotalVariation()

@@ -3,9 +3,10 @@ r"""The robust method: template likelihood, semi-global start, Huber-TV refineme
 stack → contrast at two scales → focus coordinate and templates, both from the stack → cost volume
 C → semi-global matching → minimum of
 
-.. math:: E(d) = \sum_{ij} C_{ij}(d_{ij}) + α \sum_{ij} φ_ε(|Kd|_{ij})
+.. math:: E(d) = \sum_{ij} C_{ij}(d_{ij}) + α \sum_{ij} w_{ij} φ_ε(|Kd|_{ij})
 
-by the paper's linearised ADMM, started at the semi-global answer. d is in frames.
+by the paper's linearised ADMM, started at the semi-global answer. d is in frames; w makes jumps
+dear where the picture is plain.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus.contrast import contrast_at_scale
+from varfocus.contrast import gaussian, gradient_energy, jump_weight, mlap
 from varfocus.energy import VolumeTerm
 from varfocus.estimate import Estimate
 from varfocus.likelihood import CostVolume, cost_volume
@@ -52,20 +53,17 @@ def robust(stack: FocusStack, params: Params, progress: Progress = silent) -> Es
         With standard error and validity.
     """
     chosen = params.robust
-    volume = cost_volume(
-        lambda scale: focus_volume(stack, chosen, scale, progress),
-        scales=2,
-        wanted=chosen.coordinate,
-        focus=stack.focus,
-    )
+    front = FrontEnd(stack, chosen, progress)
+    volume = cost_volume(front, scales=2, wanted=chosen.coordinate, focus=stack.focus)
+    weight = jump_weight(front.gradient)
     progress("searching", 0, 1)
-    total = semi_global(
-        volume.cost,
-        chosen.smoothness * chosen.slope_penalty * volume.step,
-        chosen.smoothness * chosen.jump_penalty,
-    )
+    slope = chosen.smoothness * chosen.slope_penalty * volume.step
+    jump = chosen.smoothness * chosen.jump_penalty * weight
+    total = semi_global(volume.cost, slope, np.maximum(jump, slope))
     progress("searching", 1, 1)
-    solution = refine(volume, lowest(total) * np.float32(volume.step), chosen, progress)
+    d_0 = lowest(total) * np.float32(volume.step)
+    # Dearer than texture a plain area need not be here: it would flatten faint slopes.
+    solution = refine(volume, d_0, np.minimum(weight, 1.0), chosen, progress)
     label = solution.d * np.float32(1.0 / volume.step)
     margin = second_well(total, label, RIVAL_DISTANCE / volume.step)
     return Estimate(
@@ -81,39 +79,50 @@ def robust(stack: FocusStack, params: Params, progress: Progress = silent) -> Es
     )
 
 
-def focus_volume(
-    stack: FocusStack, params: RobustParams, scale: int, progress: Progress = silent
-) -> Float:
-    """Return the contrast of all frames at one scale.
+class FrontEnd:
+    """Measures contrast at one scale after the other, and in passing the edges of the picture.
 
     Parameters
     ----------
     stack : FocusStack
-        Frames; each is decoded once.
+        Frames; each is decoded once per scale.
     params : RobustParams
         Blur and support.
-    scale : int
-        0: the frames as they are; 1: smoothed.
     progress : callable
         Listener.
 
-    Returns
-    -------
-    ndarray of shape (n, H, W), float32
-        Contrast.
+    Attributes
+    ----------
+    gradient : ndarray of shape (H, W), float32
+        Largest squared brightness gradient over the frames at the coarse scale.
     """
-    n = len(stack)
-    blur = params.coarse_blur if scale else 0.0
-    volume = np.empty((n, *stack.shape), np.float32)
-    stage = "contrast, coarse" if scale else "contrast, fine"
-    for k, frame in enumerate(track(stack.ahead(), stage, n, progress)):
-        image = frame.astype(np.float32) * np.float32(stack.scale)
-        volume[k] = contrast_at_scale(image, blur, params.support)
-    return volume
+
+    def __init__(
+        self, stack: FocusStack, params: RobustParams, progress: Progress = silent
+    ) -> None:
+        self._stack, self._params, self._progress = stack, params, progress
+        self.gradient: Float = np.zeros(stack.shape, np.float32)
+
+    def __call__(self, scale: int) -> Float:
+        """Return the contrast ``(n, H, W)`` of the frames (0), or of the smoothed frames (1)."""
+        stack, n = self._stack, len(self._stack)
+        volume = np.empty((n, *stack.shape), np.float32)
+        stage = "contrast, coarse" if scale else "contrast, fine"
+        for k, frame in enumerate(track(stack.ahead(), stage, n, self._progress)):
+            image = frame.astype(np.float32) * np.float32(stack.scale)
+            if scale:
+                image = gaussian(image, self._params.coarse_blur)
+                np.maximum(self.gradient, gradient_energy(image), out=self.gradient)
+            volume[k] = gaussian(mlap(image), self._params.support)
+        return volume
 
 
 def refine(
-    volume: CostVolume, d_0: Float, params: RobustParams, progress: Progress = silent
+    volume: CostVolume,
+    d_0: Float,
+    weight: Float,
+    params: RobustParams,
+    progress: Progress = silent,
 ) -> Solution:
     """Minimise E(d) from a first guess.
 
@@ -123,6 +132,8 @@ def refine(
         C at its labels.
     d_0 : ndarray of shape (H, W), float32
         First guess in frames.
+    weight : ndarray of shape (H, W), float32
+        Weight of the regulariser at each pixel.
     params : RobustParams
         α, ε, iterations.
     progress : callable
@@ -145,6 +156,6 @@ def refine(
         d_0,
         solver,
         lambda done, *_: progress("refining", done, solver.iterations),
-        regulariser=HuberTV(params.huber),
+        regulariser=HuberTV(params.huber, weight),
         warm=True,
     )

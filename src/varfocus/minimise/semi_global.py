@@ -5,7 +5,8 @@ Along a straight path through the image, the least cost of reaching pixel p with
 .. math:: L(p, l) = C(p, l) + \min\bigl(L(q, l),\; L(q, l ± 1) + P_1,\;
           \min_i L(q, i) + P_2\bigr) - \min_i L(q, i),
 
-q the pixel before p on the path: P₁ for a slope, P₂ at most, however high the jump. The sum over
+q the pixel before p on the path: P₁ for a slope, P₂ at most, however high the jump; P₂ may differ
+from pixel to pixel, and the larger one of q and p counts. The sum over
 the eight paths that end in p, A(p, l) = Σ L(p, l), is low where p and everything it can see agree
 on l. On a one-pixel-wide image the sum over the two paths less C is the exact minimum over all
 labellings that pass through (p, l): dynamic programming.
@@ -28,15 +29,17 @@ Float: TypeAlias = NDArray[np.float32]
 PATHS = 8
 
 
-def semi_global(cost: Float, p1: float, p2: float) -> Float:
+def semi_global(cost: Float, p1: float, p2: float | Float) -> Float:
     """Aggregate costs over eight paths.
 
     Parameters
     ----------
     cost : ndarray of shape (L, H, W), float32
         Cost of every label at every pixel.
-    p1, p2 : float
-        Penalties of a step by one label, and of any step, 0 ≤ P₁ ≤ P₂.
+    p1 : float
+        Penalty of a step by one label, P₁ ≥ 0.
+    p2 : float or ndarray of shape (H, W), float32
+        Penalty of any step, P₂ ≥ P₁.
 
     Returns
     -------
@@ -44,13 +47,14 @@ def semi_global(cost: Float, p1: float, p2: float) -> Float:
         Sum A of the path costs. It takes as much memory as `cost`, and for a while twice that.
     """
     total = np.zeros_like(cost)
-    _add_downward(cost, total, p1, p2, (-1, 0, 1))
-    _add_downward(cost[:, ::-1], total[:, ::-1], p1, p2, (-1, 0, 1))
+    jump = np.broadcast_to(np.asarray(p2, np.float32), cost.shape[1:])
+    _add_downward(cost, total, p1, jump, (-1, 0, 1))
+    _add_downward(cost[:, ::-1], total[:, ::-1], p1, jump[::-1], (-1, 0, 1))
     # Sideways paths run down the transposed image, where each step reads contiguous memory.
     turned = np.ascontiguousarray(cost.transpose(0, 2, 1))
     sideways = np.zeros_like(turned)
-    _add_downward(turned, sideways, p1, p2, (0,))
-    _add_downward(turned[:, ::-1], sideways[:, ::-1], p1, p2, (0,))
+    _add_downward(turned, sideways, p1, jump.T, (0,))
+    _add_downward(turned[:, ::-1], sideways[:, ::-1], p1, jump.T[::-1], (0,))
     total += sideways.transpose(0, 2, 1)
     return total
 
@@ -109,7 +113,7 @@ def _at(volume: Float, label: NDArray[np.intp]) -> Float:
     return value
 
 
-def _add_downward(cost: Float, total: Float, p1: float, p2: float, shifts: tuple[int, ...]) -> None:
+def _add_downward(cost: Float, total: Float, p1: float, p2: Float, shifts: tuple[int, ...]) -> None:
     """Add to `total` the costs of the paths that come from the row above, shifted by columns."""
     last = [cost[:, 0]] * len(shifts)
     total[:, 0] += np.float32(len(shifts)) * cost[:, 0]
@@ -119,15 +123,16 @@ def _add_downward(cost: Float, total: Float, p1: float, p2: float, shifts: tuple
             source = slice(max(-shift, 0), cost.shape[2] - max(shift, 0))
             target = slice(max(shift, 0), cost.shape[2] - max(-shift, 0))
             new = cost[:, i].copy()
-            new[:, target] += _transition(last[s][:, source], p1, p2)
+            jump = np.maximum(p2[i, target], p2[i - 1, source])
+            new[:, target] += _transition(last[s][:, source], p1, jump)
             last[s] = new
             total[:, i] += new
 
 
-def _transition(last: Float, p1: float, p2: float) -> Float:
+def _transition(last: Float, p1: float, p2: Float) -> Float:
     """Return min(L, L(l ± 1) + P₁, min L + P₂) − min L for ``(L, W)`` path costs."""
     floor = last.min(axis=0)
-    best: Float = np.minimum(last, floor + np.float32(p2))
+    best: Float = np.minimum(last, floor + p2)
     stepped = last + np.float32(p1)
     np.minimum(best[1:], stepped[:-1], out=best[1:])
     np.minimum(best[:-1], stepped[1:], out=best[:-1])
