@@ -133,7 +133,9 @@ class FocusStack:
                 "with 1 to 4 channels",
                 "Put the frames on the first axis and the channels on the last.",
             )
-        array = without_alpha(supported_dtype(array, "the array"))
+        array = supported_dtype(array, "the array")
+        if array.ndim == 4:  # else the last axis is the width, however narrow
+            array = without_alpha(array)
         frames = [ArrayFrame(f"frame {k}", pixels) for k, pixels in enumerate(array)]
         return cls(frames).with_focus(focus, unit)
 
