@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from varfocus import coordinate, templates
 from varfocus.coordinate import Coordinate
@@ -41,6 +42,9 @@ FIT_PIXELS = 4000
 
 NOISE_PIXELS = 20000
 """Pixels looked at to measure the noise level."""
+
+VETO_WINDOW = 21
+"""Side in pixels of the window in which `veto_ends` looks for something stronger."""
 
 KNOWN_IS_BETTER = 0.9
 """An estimated axis replaces a known one only if its misfit is below this share of the other's."""
@@ -71,6 +75,26 @@ class CostVolume:
     def step(self) -> float:
         """Distance of two labels in frames."""
         return float(self.coordinate.n - 1) / float(self.cost.shape[0] - 1)
+
+    @property
+    def peak_width(self) -> float:
+        """Half width in frames of a typical contrast peak: the natural unit of depth.
+
+        The same scene with twice the frames has peaks twice as many frames wide.
+        """
+        spacing = float(np.median(np.abs(np.diff(self.coordinate.x))))
+        width = float(np.exp(np.log(self.banks[-1].widths).mean())) / spacing
+        return min(max(width, 0.5), (self.coordinate.n - 1) / 2)
+
+    def describe(self) -> dict[str, object]:
+        """Return what was learnt about the stack, as plain data."""
+        return {
+            "coordinate": self.coordinate.name,
+            "exponents": [bank.exponent for bank in self.banks],
+            "misfits": [round(bank.misfit, 5) for bank in self.banks],
+            "peak_width_frames": round(self.peak_width, 3),
+            "well_nats": round(self.depth_of_well, 4),
+        }
 
 
 def cost_volume(
@@ -129,6 +153,34 @@ def cost_volume(
     well = float(-cost.min(axis=0).mean(dtype=np.float64))
     cost *= np.float32(1.0 / well)
     return CostVolume(cost, well, axis, tuple(reversed(banks)))
+
+
+def veto_ends(volume: CostVolume, strength: Float, reach: float = 1.0) -> None:
+    r"""Weaken, in place, depths at the ends of the range that only a strong neighbour suggests.
+
+    One blur radius beside something bright, a plain pixel is sharpest in the first or last frame.
+    Within `reach` frames of either end C is multiplied by 1 − r(1 − f²), r rising to 1 at the end,
+    with f = min(1, 5·strength / strongest within 21×21 pixels): a peak at an end counts if it is
+    a fifth as strong as what is around it.
+
+    Parameters
+    ----------
+    volume : CostVolume
+        Changed in place.
+    strength : ndarray of shape (H, W), float32
+        Range over focus of each pixel's contrast.
+    reach : float
+        In frames.
+    """
+    around = ndimage.maximum_filter(strength, VETO_WINDOW, mode="nearest")
+    around = ndimage.gaussian_filter(around, VETO_WINDOW / 4, mode="nearest")
+    share = np.clip(5.0 * strength / np.maximum(around, np.finfo(np.float32).tiny), 0.0, 1.0)
+    lost = 1.0 - share**2
+    last = volume.coordinate.n - 1
+    for label, cost in enumerate(volume.cost):
+        distance = min(label * volume.step, last - label * volume.step)
+        if distance < reach:
+            cost *= 1.0 - np.float32(1.0 - distance / reach) * lost
 
 
 def focus_axis(
@@ -230,7 +282,9 @@ def _grid(volume: Float, wanted: int) -> Float:
 def _centred_slice(length: int, step: int) -> slice:
     """Every step-th element, the same ones from either end, for an odd step."""
     steps = (length - 1) // step
-    if (length - 1 - steps * step) % 2 and steps > 0:
+    if (length - 1 - steps * step) % 2:
+        if steps == 0:  # no single element is in the middle
+            return slice(length // 2 - 1, length // 2 + 1)
         steps -= 1
     first = (length - 1 - steps * step) // 2
     return slice(first, first + steps * step + 1, step)

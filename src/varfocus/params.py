@@ -180,13 +180,16 @@ class RobustParams:
     coarse_blur
         σ in pixels of the Gaussian on the frames at the coarser of the two scales.
     slope_penalty
-        Semi-global matching: cost of a slope of one frame per pixel.
+        Semi-global matching: cost of a slope of one peak width per pixel. Depth is measured in
+        half widths of a contrast peak, so the number of frames does not matter.
     jump_penalty
         Semi-global matching: highest cost of any jump.
     tv_weight
-        Refinement: weight α of the Huber total variation of the depth in frames.
+        Refinement: weight α of the Huber total variation of the depth in peak widths.
     huber
-        Refinement: slopes up to this many frames per pixel are smoothed without stairs.
+        Refinement: slopes up to this many peak widths per pixel are smoothed without stairs.
+    cut
+        Refinement: jumps of the start above this many peak widths are kept.
     refinement
         Number of iterations of the refinement.
     """
@@ -196,10 +199,11 @@ class RobustParams:
     unknown: Unknown = "fill"
     support: float = 1.25
     coarse_blur: float = 1.0
-    slope_penalty: float = 0.6
+    slope_penalty: float = 1.8
     jump_penalty: float = 1.5
-    tv_weight: float = 0.6
+    tv_weight: float = 10.0
     huber: float = 0.2
+    cut: float = 0.7
     refinement: int = 80
 
     def __post_init__(self) -> None:
@@ -209,6 +213,7 @@ class RobustParams:
             _at_least(name, getattr(self, name), 0.0, strictly=True)
         _at_least("tv_weight", self.tv_weight, 0.0)
         _at_least("huber", self.huber, 0.0)
+        _at_least("cut", self.cut, 0.0)
         _at_least("refinement", self.refinement, 1)
 
 

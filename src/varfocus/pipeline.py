@@ -56,8 +56,9 @@ def reconstruct(
     stack : FocusStack or array_like
         From `varfocus.read_stack`, or an array of shape ``(n, H, W)`` or ``(n, H, W, 3)`` of
         uint8, uint16 or floats.
-    method : {"paper", "classic"}
-        The variational method of Moeller et al., or the windowed maximum of contrast.
+    method : {"robust", "paper", "classic"}
+        Templates learnt from the stack with a global search, which needs no tuning; the variational
+        method of Moeller et al.; or the windowed maximum of contrast.
     focus : array_like of shape (n,), optional
         Focus position or distance of each frame; depth is then in its unit.
     unit : str, optional
@@ -69,13 +70,13 @@ def reconstruct(
     progress : callable
         Called as ``progress(stage, done, total)``; may raise to cancel.
     **parameters
-        Any field of the classes in `varfocus.params`, such as ``alpha=1/8``, ``degree=6`` or
+        Any field of the classes in `varfocus.params`, such as ``smoothness=2``, ``alpha=1/8`` or
         ``window=41``.
 
     Returns
     -------
     Result
-        ``depth``, ``index``, ``confidence``, ``fused``, ``trace``; ``save(folder)``.
+        ``depth``, ``index``, ``confidence``, ``uncertainty``, ``fused``, …; ``save(folder)``.
 
     Raises
     ------
@@ -132,11 +133,19 @@ def run(
     began = time.perf_counter()
     params, notes = fitting_degree(stack, params)
     found = estimate(stack, params, progress)
+    physical = depth.index_to_depth(found.index, stack.focus)
+    if found.known is not None:
+        notes += doubtful(found.known)
+        if params.robust.unknown == "nan":
+            physical = np.where(found.known, physical, np.float32(np.nan))
+    uncertainty = None
+    if found.sigma is not None:
+        uncertainty = depth.physical_error(found.index, found.sigma, stack.focus)
     return Result(
         stack=stack,
         params=params,
         index=found.index,
-        depth=depth.index_to_depth(found.index, stack.focus),
+        depth=physical,
         confidence=depth.confidence(
             found.margin, depth.flatness(found.index), CONFIDENCE_WEIGHTS[params.method]
         ),
@@ -144,6 +153,9 @@ def run(
         trace=found.trace,
         warnings=tuple(notes),
         seconds=time.perf_counter() - began,
+        uncertainty=uncertainty,
+        known=found.known,
+        findings=found.notes,
     )
 
 
@@ -205,6 +217,17 @@ def _classic(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
         return value
 
     return Estimate(index, depth.margin(contrast_at, index, n), None)
+
+
+def doubtful(known: NDArray[np.bool_]) -> list[str]:
+    """Say so if nothing in the stack determines the depth of most pixels."""
+    share = float(known.mean())
+    if share >= 0.5:
+        return []
+    return [
+        f"no more than noise speaks for the depth of {1.0 - share:.0%} of the pixels: they follow "
+        'their neighbours. unknown="nan" marks them.'
+    ]
 
 
 def fitting_degree(stack: FocusStack, params: Params) -> tuple[Params, list[str]]:

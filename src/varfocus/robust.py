@@ -14,17 +14,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus.contrast import gaussian, gradient_energy, jump_weight, mlap
+from varfocus.contrast import box_mean, gaussian, gradient_energy, jump_weight, mlap
 from varfocus.energy import VolumeTerm
 from varfocus.estimate import Estimate
-from varfocus.likelihood import CostVolume, cost_volume
+from varfocus.likelihood import CostVolume, cost_volume, veto_ends
 from varfocus.minimise import Solution, linearised_admm
-from varfocus.minimise.semi_global import lowest, second_well, semi_global
+from varfocus.minimise.semi_global import PATHS, lowest, second_well, semi_global
+from varfocus.operators import K, magnitude
 from varfocus.params import Params, RobustParams, SolverParams
 from varfocus.progress import Progress, silent, track
 from varfocus.regulariser import HuberTV
 from varfocus.stack import FocusStack
-from varfocus.volume import steepest_curvature
+from varfocus.volume import catmull_rom, curvature, steepest_curvature
 
 Float = NDArray[np.float32]
 
@@ -33,6 +34,24 @@ RIVAL_DISTANCE = 1.5
 
 MARGIN_LIMIT = 3.0
 """The lead over a rival says no more beyond this."""
+
+REFERENCE_SIZE = 320.0
+"""Side in pixels of the square image for which the weight of the refinement is meant."""
+
+TORN = 0.1
+"""Weight of the regulariser across a jump of the start."""
+
+SIGMA_SCALE = 0.14
+"""Standard error at unit curvature, in frames; fitted by benchmarks/fit_confidence.py."""
+
+CURVATURE_REACH = 0.75
+"""Distance in frames at which the curvature of the aggregated cost is taken."""
+
+EVIDENCE_WINDOW = 9
+"""Side in pixels of the window over which the evidence for a depth is averaged."""
+
+NOISE_EVIDENCE = 5.5
+"""Evidence, in nats and divided by the number of frames, that 95 % of pure noise stays below."""
 
 
 def robust(stack: FocusStack, params: Params, progress: Progress = silent) -> Estimate:
@@ -55,28 +74,77 @@ def robust(stack: FocusStack, params: Params, progress: Progress = silent) -> Es
     chosen = params.robust
     front = FrontEnd(stack, chosen, progress)
     volume = cost_volume(front, scales=2, wanted=chosen.coordinate, focus=stack.focus)
+    veto_ends(volume, front.strength)
     weight = jump_weight(front.gradient)
     progress("searching", 0, 1)
-    slope = chosen.smoothness * chosen.slope_penalty * volume.step
+    slope = chosen.smoothness * chosen.slope_penalty * volume.step / volume.peak_width
     jump = chosen.smoothness * chosen.jump_penalty * weight
     total = semi_global(volume.cost, slope, np.maximum(jump, slope))
     progress("searching", 1, 1)
-    d_0 = lowest(total) * np.float32(volume.step)
-    # Dearer than texture a plain area need not be here: it would flatten faint slopes.
-    solution = refine(volume, d_0, np.minimum(weight, 1.0), chosen, progress)
+    solution = refine(volume, lowest(total) * np.float32(volume.step), weight, chosen, progress)
     label = solution.d * np.float32(1.0 / volume.step)
     margin = second_well(total, label, RIVAL_DISTANCE / volume.step)
     return Estimate(
         index=solution.d,
         margin=np.clip(margin, -MARGIN_LIMIT, MARGIN_LIMIT),
         trace=solution.trace,
-        notes={
-            "coordinate": volume.coordinate.name,
-            "exponents": [bank.exponent for bank in volume.banks],
-            "misfits": [round(bank.misfit, 5) for bank in volume.banks],
-            "well": volume.depth_of_well,
-        },
+        sigma=standard_error(total, label, volume.step),
+        known=evidence(volume, label) >= NOISE_EVIDENCE / len(stack),
+        notes=volume.describe(),
     )
+
+
+def standard_error(total: Float, label: Float, step: float) -> Float:
+    r"""Return the standard error of the depth where it is not grossly wrong.
+
+    .. math:: σ = σ_1 / \sqrt{A''/8}, \qquad A'' ≥ 0.05 · 8,
+
+    A″ the curvature of the semi-global cost, per frame², at the chosen depth: a sharp valley that
+    all eight paths agree on leaves little room. σ₁ is such that 68 % of the errors below one frame
+    on simulated scenes are smaller than σ. That the whole valley may be the wrong one is what the
+    confidence is about.
+
+    Parameters
+    ----------
+    total : ndarray of shape (L, H, W), float32
+        Aggregated cost A.
+    label : ndarray of shape (H, W), float32
+        Chosen depth in labels.
+    step : float
+        Distance of labels in frames.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float32
+        σ in frames.
+    """
+    bend = curvature(total, label, max(round(CURVATURE_REACH / step), 1)) / (PATHS * step**2)
+    sigma: Float = SIGMA_SCALE / np.sqrt(np.maximum(bend, np.float32(0.05)))
+    return sigma
+
+
+def evidence(volume: CostVolume, label: Float) -> Float:
+    """Return what speaks for the chosen depth around each pixel, in nats.
+
+    The mean over 9×9 pixels of −C(d): how much better a peak at that depth explains the contrast
+    curves than none. A depth is called unknown where this is no more than what noise alone would
+    give, 5.5/n nats for n frames (measured on white noise; more frames are fooled less).
+
+    Parameters
+    ----------
+    volume : CostVolume
+        C.
+    label : ndarray of shape (H, W), float32
+        Chosen depth in labels.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float32
+        Not below zero but for interpolation.
+    """
+    value = catmull_rom(volume.cost, label)[0] * np.float32(-volume.depth_of_well)
+    mean: Float = box_mean(value, EVIDENCE_WINDOW)
+    return mean
 
 
 class FrontEnd:
@@ -95,6 +163,8 @@ class FrontEnd:
     ----------
     gradient : ndarray of shape (H, W), float32
         Largest squared brightness gradient over the frames at the coarse scale.
+    strength : ndarray of shape (H, W), float32
+        Range over the frames of the contrast at the coarse scale.
     """
 
     def __init__(
@@ -102,6 +172,7 @@ class FrontEnd:
     ) -> None:
         self._stack, self._params, self._progress = stack, params, progress
         self.gradient: Float = np.zeros(stack.shape, np.float32)
+        self.strength: Float = np.zeros(stack.shape, np.float32)
 
     def __call__(self, scale: int) -> Float:
         """Return the contrast ``(n, H, W)`` of the frames (0), or of the smoothed frames (1)."""
@@ -114,6 +185,8 @@ class FrontEnd:
                 image = gaussian(image, self._params.coarse_blur)
                 np.maximum(self.gradient, gradient_energy(image), out=self.gradient)
             volume[k] = gaussian(mlap(image), self._params.support)
+        if scale:
+            self.strength = volume.max(axis=0) - volume.min(axis=0)
         return volume
 
 
@@ -133,7 +206,7 @@ def refine(
     d_0 : ndarray of shape (H, W), float32
         First guess in frames.
     weight : ndarray of shape (H, W), float32
-        Weight of the regulariser at each pixel.
+        How dear jumps are at each pixel.
     params : RobustParams
         α, ε, iterations.
     progress : callable
@@ -144,10 +217,17 @@ def refine(
     Solution
         d in frames.
     """
+    unit = volume.peak_width
+    # A picture twice as wide has twice the jumps to cross but four times the data to hold them.
+    size = float(np.clip(np.sqrt(d_0.size) / REFERENCE_SIZE, 0.125, 8.0))
+    # Dearer than texture a plain area need not be here: it would flatten faint slopes. And what the
+    # start tore apart stays apart: its jumps are decided, to smooth them would only blur them.
+    torn = magnitude(K(d_0)) > params.cut * unit
+    weight = np.minimum(weight, 1.0) * np.where(torn, np.float32(TORN), np.float32(1.0))
     # The step must suit all but the most sharply bent curves; those are held by their depth.
     bend = float(np.percentile(steepest_curvature(volume.cost), 90)) / volume.step**2
     solver = SolverParams(
-        alpha=params.smoothness * params.tv_weight,
+        alpha=params.smoothness * params.tv_weight * size / unit,
         iterations=params.refinement,
         tau=1.0 / max(bend, 1e-6),
     )
@@ -156,6 +236,6 @@ def refine(
         d_0,
         solver,
         lambda done, *_: progress("refining", done, solver.iterations),
-        regulariser=HuberTV(params.huber, weight),
+        regulariser=HuberTV(params.huber * unit, weight),
         warm=True,
     )

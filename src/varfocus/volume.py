@@ -57,3 +57,29 @@ def steepest_curvature(volume: Array) -> Array:
         bend = xp.abs(volume[k - 1] - 2 * volume[k] + volume[k + 1])
         largest = xp.maximum(largest, bend)
     return largest
+
+
+def curvature(volume: Array, label: Array, reach: int) -> Array:
+    """Return the second derivative of every pixel's curve, from samples some labels apart.
+
+    Parameters
+    ----------
+    volume : array of shape (L, H, W)
+        Samples.
+    label : array of shape (H, W)
+        Where, in labels; moved inwards where the range ends sooner than `reach`.
+    reach : int
+        Distance of the three samples in labels, at most (L − 1)/2.
+
+    Returns
+    -------
+    array of shape (H, W)
+        Per label².
+    """
+    xp = namespace(volume)
+    middle = xp.clip(xp.astype(xp.round(label), xp.int64), reach, volume.shape[0] - 1 - reach)
+    left, centre, right = (
+        xp.take_along_axis(volume, (middle + s)[None, ...], axis=0)[0, ...]
+        for s in (-reach, 0, reach)
+    )
+    return (left - 2 * centre + right) / reach**2

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from cyclopts import Group, Parameter
 
 from varfocus import export
@@ -22,16 +23,18 @@ from varfocus.params import (
     Method,
     Params,
     Resources,
+    RobustParams,
     SolverParams,
     StartParams,
 )
 from varfocus.pipeline import run
 from varfocus.result import Result
 
-CONTRAST = Parameter(name="*", group=Group("Method “paper”: contrast", sort_key=2))
-MINIMISATION = Parameter(name="*", group=Group("Method “paper”: minimisation", sort_key=3))
-RESOURCES = Parameter(name="*", group=Group("Resources", sort_key=5))
-CLASSIC = Parameter(name="*", group=Group("Method “classic”", sort_key=4))
+ROBUST = Parameter(name="*", group=Group("Method “robust”", sort_key=2))
+CONTRAST = Parameter(name="*", group=Group("Method “paper”: contrast", sort_key=3))
+MINIMISATION = Parameter(name="*", group=Group("Method “paper”: minimisation", sort_key=4))
+CLASSIC = Parameter(name="*", group=Group("Method “classic”", sort_key=5))
+RESOURCES = Parameter(name="*", group=Group("Resources", sort_key=6))
 
 
 def depth(
@@ -43,6 +46,7 @@ def depth(
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     params: Path | None = None,
     focus: FocusOptions = Focus(),
+    robust: Annotated[RobustParams, ROBUST] = RobustParams(),
     contrast: Annotated[ContrastParams, CONTRAST] = ContrastParams(),
     curve: Annotated[CurveParams, CONTRAST] = CurveParams(),
     start: Annotated[StartParams, MINIMISATION] = StartParams(),
@@ -69,14 +73,15 @@ def depth(
     output
         Folder for the results, made if missing.
     method
-        The variational method, or the classical windowed maximum of contrast.
+        "robust" needs no tuning; "paper" is the variational method of Moeller et al.; "classic" the
+        windowed maximum of contrast.
     overwrite
         Replace the results of an earlier run.
     params
         Repeat a run with the parameters of its run.json.
     """
     narrator = Narrator(talk)
-    chosen = Params(method, contrast, curve, start, solve, classic)
+    chosen = Params(method, contrast, curve, start, solve, classic, robust)
     if params is not None:
         chosen = _recorded(params, chosen)
     stack = load(source, focus, narrator)
@@ -93,7 +98,8 @@ def depth(
 
 
 def _summary(result: Result, written: dict[str, Path]) -> str:
-    low, high = float(result.depth.min()), float(result.depth.max())
+    finite = result.depth[np.isfinite(result.depth)]
+    low, high = (finite.min(), finite.max()) if finite.size else (np.nan, np.nan)
     about = {
         "depth": f"{low:.4g} … {high:.4g} {result.unit}",
         "confidence": f"{float((result.confidence >= 0.9).mean()):.0%} of the pixels above 0.9",

@@ -70,15 +70,14 @@ def lowest(total: Float) -> Float:
     Returns
     -------
     ndarray of shape (H, W), float32
-        Fractional label in [0, L − 1]. A curve that is lowest at an end stays there.
+        Fractional label in [0, L − 1].
     """
     label = total.argmin(axis=0)
     middle = np.clip(label, 1, total.shape[0] - 2)
     left, centre, right = (_at(total, middle + s) for s in (-1, 0, 1))
     bend = left - 2.0 * centre + right
     offset = 0.5 * (left - right) / np.where(bend > 0, bend, 1.0)
-    inside = (bend > 0) & (middle == label)
-    refined = np.where(inside, middle + np.clip(offset, -0.5, 0.5), label)
+    refined = np.where(bend > 0, middle + np.clip(offset, -1.0, 1.0), label)
     return np.asarray(refined, np.float32)
 
 
