@@ -230,7 +230,7 @@ class Params:
         Parameters of the stages.
     """
 
-    method: Method = "paper"
+    method: Method = "robust"
     contrast: ContrastParams = field(default_factory=ContrastParams)
     curve: CurveParams = field(default_factory=CurveParams)
     start: StartParams = field(default_factory=StartParams)
@@ -252,7 +252,7 @@ class Params:
                 )
 
     @classmethod
-    def from_keywords(cls, method: str = "paper", **values: Any) -> Params:
+    def from_keywords(cls, method: str = "robust", **values: Any) -> Params:
         """Sort flat keywords into their stages.
 
         Parameters

@@ -33,14 +33,14 @@ CONFIDENCE_WINDOW = 9
 CONFIDENCE_WEIGHTS = {
     "paper": (4.13, 2.77, 0.59),
     "classic": (3.75, 6.87, -1.07),
-    "robust": (0.63, 3.53, 0.74),
+    "robust": (2.67, 2.50, -0.78),
 }
 """w_M, w_f, w_0 of each method, fitted by benchmarks/fit_confidence.py."""
 
 
 def reconstruct(
     stack: FocusStack | ArrayLike,
-    method: str = "paper",
+    method: str = "robust",
     *,
     focus: ArrayLike | None = None,
     unit: str | None = None,

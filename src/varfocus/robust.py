@@ -41,11 +41,14 @@ REFERENCE_SIZE = 320.0
 TORN = 0.1
 """Weight of the regulariser across a jump of the start."""
 
-SIGMA_SCALE = 0.14
-"""Standard error at unit curvature, in frames; fitted by benchmarks/fit_confidence.py."""
+SIGMA_SCALE = 0.13
+"""Standard error at unit curvature, in peak widths; fitted by benchmarks/fit_confidence.py."""
 
-CURVATURE_REACH = 0.75
-"""Distance in frames at which the curvature of the aggregated cost is taken."""
+CURVATURE_REACH = 0.3
+"""Distance in peak widths at which the curvature of the aggregated cost is taken."""
+
+FLATTEST = 0.35
+"""Curvatures below this say no more."""
 
 EVIDENCE_WINDOW = 9
 """Side in pixels of the window over which the evidence for a depth is averaged."""
@@ -88,18 +91,18 @@ def robust(stack: FocusStack, params: Params, progress: Progress = silent) -> Es
         index=solution.d,
         margin=np.clip(margin, -MARGIN_LIMIT, MARGIN_LIMIT),
         trace=solution.trace,
-        sigma=standard_error(total, label, volume.step),
+        sigma=standard_error(total, label, volume.step, volume.peak_width),
         known=evidence(volume, label) >= NOISE_EVIDENCE / len(stack),
         notes=volume.describe(),
     )
 
 
-def standard_error(total: Float, label: Float, step: float) -> Float:
+def standard_error(total: Float, label: Float, step: float, unit: float) -> Float:
     r"""Return the standard error of the depth where it is not grossly wrong.
 
-    .. math:: σ = σ_1 / \sqrt{A''/8}, \qquad A'' ≥ 0.05 · 8,
+    .. math:: σ = σ_1 u / \sqrt{A''/8}, \qquad A''/8 ≥ 0.35,
 
-    A″ the curvature of the semi-global cost, per frame², at the chosen depth: a sharp valley that
+    A″ the curvature of the semi-global cost at the chosen depth with u as unit: a sharp valley that
     all eight paths agree on leaves little room. σ₁ is such that 68 % of the errors below one frame
     on simulated scenes are smaller than σ. That the whole valley may be the wrong one is what the
     confidence is about.
@@ -112,14 +115,17 @@ def standard_error(total: Float, label: Float, step: float) -> Float:
         Chosen depth in labels.
     step : float
         Distance of labels in frames.
+    unit : float
+        Half width u of a peak in frames.
 
     Returns
     -------
     ndarray of shape (H, W), float32
         σ in frames.
     """
-    bend = curvature(total, label, max(round(CURVATURE_REACH / step), 1)) / (PATHS * step**2)
-    sigma: Float = SIGMA_SCALE / np.sqrt(np.maximum(bend, np.float32(0.05)))
+    reach = min(max(round(CURVATURE_REACH * unit / step), 1), (total.shape[0] - 1) // 2)
+    bend = curvature(total, label, reach) * np.float32((unit / step) ** 2 / PATHS)
+    sigma: Float = np.float32(SIGMA_SCALE * unit) / np.sqrt(np.maximum(bend, np.float32(FLATTEST)))
     return sigma
 
 

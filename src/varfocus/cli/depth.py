@@ -42,7 +42,7 @@ def depth(
     /,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
-    method: Method = "paper",
+    method: Method = "robust",
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     params: Path | None = None,
     focus: FocusOptions = Focus(),
@@ -63,7 +63,7 @@ def depth(
     --------
     varfocus depth shots/ -o out/
 
-    varfocus depth zstack.tif -o out/ --z-step 2um --alpha 1/16
+    varfocus depth zstack.tif -o out/ --z-step 2um --smoothness 2
 
     Parameters
     ----------
