@@ -7,15 +7,17 @@ import itertools
 import numpy as np
 import pytest
 
-from varfocus import FocusStack, reconstruct, simulate
+from varfocus import FocusStack, coordinate, reconstruct, simulate
 from varfocus.contrast import gradient_energy, jump_weight
 from varfocus.depth import physical_error
 from varfocus.errors import NoContrastError, ParameterError, VarfocusWarning
+from varfocus.likelihood import CostVolume
 from varfocus.metrics import bad_pixels, rmse
 from varfocus.minimise.semi_global import lowest
 from varfocus.operators import K, norm_21
 from varfocus.params import Params
 from varfocus.pipeline import estimate
+from varfocus.robust import veto_ends
 
 pytestmark = pytest.mark.filterwarnings("ignore::varfocus.errors.VarfocusWarning")
 
@@ -149,6 +151,18 @@ def test_nothing_but_noise_is_unknown(rng):
     assert np.isfinite(result.index).all()
     filled = reconstruct(frames, method="robust")
     assert np.isfinite(filled.depth).all()
+
+
+def test_faint_peaks_at_the_ends_are_weakened_beside_strong_ones():
+    cost = np.full((41, 9, 30), -1.0, np.float32)
+    volume = CostVolume(cost, 1.0, coordinate.frames(11), ())
+    strength = np.full((9, 30), 0.01, np.float32)
+    strength[:, :2] = 1.0
+    veto_ends(volume, strength)
+    assert cost[0, 4, 5] > -0.1  # faint, beside something strong
+    assert cost[0, 4, 0] == -1.0  # strong itself
+    assert cost[0, 4, 29] == -1.0  # faint, but nothing stronger is near
+    assert (cost[4:37] == -1.0).all()  # not at an end
 
 
 def test_picture_edges_make_jumps_cheap():

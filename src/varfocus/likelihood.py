@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from varfocus import coordinate, templates
 from varfocus.coordinate import Coordinate
@@ -43,10 +42,7 @@ FIT_PIXELS = 4000
 NOISE_PIXELS = 20000
 """Pixels looked at to measure the noise level."""
 
-VETO_WINDOW = 21
-"""Side in pixels of the window in which `veto_ends` looks for something stronger."""
-
-KNOWN_IS_BETTER = 0.9
+KNOWN_IS_BETTER = 0.8
 """An estimated axis replaces a known one only if its misfit is below this share of the other's."""
 
 
@@ -153,34 +149,6 @@ def cost_volume(
     well = float(-cost.min(axis=0).mean(dtype=np.float64))
     cost *= np.float32(1.0 / well)
     return CostVolume(cost, well, axis, tuple(reversed(banks)))
-
-
-def veto_ends(volume: CostVolume, strength: Float, reach: float = 1.0) -> None:
-    r"""Weaken, in place, depths at the ends of the range that only a strong neighbour suggests.
-
-    One blur radius beside something bright, a plain pixel is sharpest in the first or last frame.
-    Within `reach` frames of either end C is multiplied by 1 − r(1 − f²), r rising to 1 at the end,
-    with f = min(1, 5·strength / strongest within 21×21 pixels): a peak at an end counts if it is
-    a fifth as strong as what is around it.
-
-    Parameters
-    ----------
-    volume : CostVolume
-        Changed in place.
-    strength : ndarray of shape (H, W), float32
-        Range over focus of each pixel's contrast.
-    reach : float
-        In frames.
-    """
-    around = ndimage.maximum_filter(strength, VETO_WINDOW, mode="nearest")
-    around = ndimage.gaussian_filter(around, VETO_WINDOW / 4, mode="nearest")
-    share = np.clip(5.0 * strength / np.maximum(around, np.finfo(np.float32).tiny), 0.0, 1.0)
-    lost = 1.0 - share**2
-    last = volume.coordinate.n - 1
-    for label, cost in enumerate(volume.cost):
-        distance = min(label * volume.step, last - label * volume.step)
-        if distance < reach:
-            cost *= 1.0 - np.float32(1.0 - distance / reach) * lost
 
 
 def focus_axis(

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from varfocus.contrast import box_mean, gaussian, gradient_energy, jump_weight, mlap
 from varfocus.energy import VolumeTerm
 from varfocus.estimate import Estimate
-from varfocus.likelihood import CostVolume, cost_volume, veto_ends
+from varfocus.likelihood import CostVolume, cost_volume
 from varfocus.minimise import Solution, linearised_admm
 from varfocus.minimise.semi_global import PATHS, lowest, second_well, semi_global
 from varfocus.operators import K, magnitude
@@ -35,13 +36,16 @@ RIVAL_DISTANCE = 1.5
 MARGIN_LIMIT = 3.0
 """The lead over a rival says no more beyond this."""
 
+VETO_WINDOW = 21
+"""Side in pixels of the window in which `veto_ends` looks for something stronger."""
+
 REFERENCE_SIZE = 320.0
 """Side in pixels of the square image for which the weight of the refinement is meant."""
 
 TORN = 0.1
 """Weight of the regulariser across a jump of the start."""
 
-SIGMA_SCALE = 0.13
+SIGMA_SCALE = 0.11
 """Standard error at unit curvature, in peak widths; fitted by benchmarks/fit_confidence.py."""
 
 CURVATURE_REACH = 0.3
@@ -95,6 +99,34 @@ def robust(stack: FocusStack, params: Params, progress: Progress = silent) -> Es
         known=evidence(volume, label) >= NOISE_EVIDENCE / len(stack),
         notes=volume.describe(),
     )
+
+
+def veto_ends(volume: CostVolume, strength: Float, reach: float = 1.0) -> None:
+    r"""Weaken, in place, depths at the ends of the range that only a strong neighbour suggests.
+
+    One blur radius beside something bright, a plain pixel is sharpest in the first or last frame.
+    Within `reach` frames of either end C is multiplied by 1 − r(1 − f²), r rising to 1 at the end,
+    with f = min(1, 5·strength / strongest within 21×21 pixels): a peak at an end counts if it is
+    a fifth as strong as what is around it.
+
+    Parameters
+    ----------
+    volume : CostVolume
+        Changed in place.
+    strength : ndarray of shape (H, W), float32
+        Range over focus of each pixel's contrast.
+    reach : float
+        In frames.
+    """
+    around = ndimage.maximum_filter(strength, VETO_WINDOW, mode="nearest")
+    around = ndimage.gaussian_filter(around, VETO_WINDOW / 4, mode="nearest")
+    share = np.clip(5.0 * strength / np.maximum(around, np.finfo(np.float32).tiny), 0.0, 1.0)
+    lost = 1.0 - share**2
+    last = volume.coordinate.n - 1
+    for label, cost in enumerate(volume.cost):
+        distance = min(label * volume.step, last - label * volume.step)
+        if distance < reach:
+            cost *= 1.0 - np.float32(1.0 - distance / reach) * lost
 
 
 def standard_error(total: Float, label: Float, step: float, unit: float) -> Float:
