@@ -9,7 +9,7 @@ import varfocus
 
 scene = varfocus.simulate("sphere", shape=(200, 200), n=21, dtype="uint16")
 z = np.arange(len(scene.frames)) * 2.0  # a stage that moves by 2 µm between frames
-result = varfocus.reconstruct(scene.frames, focus=z, unit="um", alpha=1 / 16)
+result = varfocus.reconstruct(scene.frames, focus=z, unit="um")
 
 sure = result.confidence >= 0.9
 truth = np.interp(scene.truth_index, np.arange(z.size), z)

@@ -2,7 +2,7 @@
 
 >>> import varfocus
 >>> scene = varfocus.simulate("cone", shape=(64, 64))
->>> result = varfocus.reconstruct(scene.stack, method="paper", alpha=1 / 8)
+>>> result = varfocus.reconstruct(scene.stack)
 >>> result.depth.shape
 (64, 64)
 """

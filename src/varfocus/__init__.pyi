@@ -1,6 +1,7 @@
 from . import (
     classic,
     contrast,
+    coordinate,
     curve,
     depth,
     energy,
@@ -8,10 +9,14 @@ from . import (
     export,
     fuse,
     io,
+    likelihood,
     metrics,
     minimise,
     operators,
     params,
+    regulariser,
+    robust,
+    templates,
 )
 from .io import read_stack
 from .pipeline import reconstruct
@@ -26,6 +31,7 @@ __all__ = [
     "Result",
     "classic",
     "contrast",
+    "coordinate",
     "curve",
     "depth",
     "energy",
@@ -33,11 +39,15 @@ __all__ = [
     "export",
     "fuse",
     "io",
+    "likelihood",
     "metrics",
     "minimise",
     "operators",
     "params",
     "read_stack",
     "reconstruct",
+    "regulariser",
+    "robust",
     "simulate",
+    "templates",
 ]

@@ -132,3 +132,58 @@ def _window_sum(image: Array, size: int, axis: int) -> Array:
     padded = xp.concat([xp.zeros_like(first), *[first] * half, image, *[last] * half], axis=axis)
     sums = xp.cumulative_sum(padded, axis=axis)
     return sums[size:, :] - sums[:-size, :] if axis == 0 else sums[:, size:] - sums[:, :-size]
+
+
+def gaussian(image: Array, sigma: float) -> Array:
+    """Return an ``(H, W)`` or ``(H, W, C)`` image smoothed by a Gaussian of `sigma` pixels."""
+    if sigma == 0:
+        return image
+    sigmas = (sigma, sigma) + (0.0,) * (image.ndim - 2)
+    return ndimage.gaussian_filter(np.asarray(image), sigmas, mode="nearest")
+
+
+def gradient_energy(image: Array) -> Array:
+    """Return the squared length of the brightness gradient, summed over the channels.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W) or (H, W, C), floating point
+        Frame, smoothed to the scale of interest.
+
+    Returns
+    -------
+    ndarray of shape (H, W)
+        Squared central differences in the squared unit of the image.
+    """
+    across, down = (
+        ndimage.correlate1d(image, [-1.0, 0.0, 1.0], axis=axis, mode="nearest") for axis in (1, 0)
+    )
+    energy = across * across + down * down
+    return energy if energy.ndim == 2 else energy.sum(axis=2)
+
+
+def jump_weight(gradient: Array, strongest: float = 4.0, weakest: float = 0.2) -> Array:
+    r"""Return how dear a depth jump is at each pixel, dearest where the picture is plain.
+
+    .. math:: w = \max\Bigl(\frac{w_{max}}{1 + |\nabla I|^2 / q^2},\; w_{min}\Bigr),
+
+    q² the 30th percentile of \|∇I\|² over the image: objects end at edges of the picture, so what
+    lies in a plain area belongs together. Where texture is everywhere, it hardly matters.
+
+    Parameters
+    ----------
+    gradient : ndarray of shape (H, W)
+        Largest `gradient_energy` over the frames: that of the sharp picture.
+    strongest, weakest : float
+        w_max and w_min.
+
+    Returns
+    -------
+    ndarray of shape (H, W)
+        Weight.
+    """
+    alive = gradient[gradient > 0]
+    if alive.size == 0:
+        return np.full_like(gradient, strongest)
+    reference = np.percentile(alive, 30).astype(gradient.dtype)
+    return np.maximum(strongest / (1.0 + gradient / reference), weakest).astype(gradient.dtype)

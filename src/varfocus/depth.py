@@ -55,6 +55,33 @@ def index_to_depth(
     return np.interp(index, np.arange(focus.size), focus).astype(np.float32)
 
 
+def physical_error(
+    index: NDArray[np.float32], sigma: NDArray[np.float32], focus: NDArray[np.float64] | None
+) -> NDArray[np.float32]:
+    """Return a standard error in frames as one of the physical depth.
+
+    Parameters
+    ----------
+    index, sigma : ndarray of shape (H, W), float32
+        Depth and its standard error in frames.
+    focus : ndarray of shape (n,) or None
+        Focus position of each frame; None keeps frames as the unit.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float32
+        Half the distance of the depths one σ before and after, which follows uneven steps.
+    """
+    if focus is None:
+        return sigma
+    last = np.float32(focus.size - 1)
+    low, high = np.clip(index - sigma, 0, last), np.clip(index + sigma, 0, last)
+    span = np.abs(index_to_depth(high, focus) - index_to_depth(low, focus))
+    # At the ends of the range one side is cut off; the other stands for both.
+    error: NDArray[np.float32] = span * sigma / np.maximum(high - low, np.float32(1e-6))
+    return error
+
+
 def margin(
     curve_at: Callable[[Any], NDArray[Any]], index: NDArray[np.float32], n: int
 ) -> NDArray[np.float32]:

@@ -3,6 +3,7 @@ r"""The energy E(d) = D(d) + α R(d).
 .. math:: D(d) = -\sum_{ij} c_{ij}(d_{ij}), \qquad R(d) = \|Kd\|_{2,1}.
 
 D does not couple pixels, is smooth and not convex; R couples pixels, is convex and not smooth.
+Other choices of R are in `varfocus.regulariser`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Protocol
 
 from varfocus import curve, native
 from varfocus.arrays import Array, namespace, total
-from varfocus.operators import K, norm_21
+from varfocus.operators import K
+from varfocus.regulariser import TV, Regulariser
+from varfocus.volume import catmull_rom
 
 
 class DataTerm(Protocol):
@@ -82,9 +85,43 @@ class QuadraticTerm:
         return d
 
 
-def energy(data: DataTerm, alpha: float, d: Array) -> float:
-    """Return E(d) = D(d) + α ‖Kd‖₂,₁."""
-    if isinstance(data, ContrastTerm) and native.accepts(data.a, d):
+class VolumeTerm:
+    """A sampled data term, D(d) = Σ C_ij(d_ij), with cubics between the samples.
+
+    Parameters
+    ----------
+    cost : array of shape (L, H, W)
+        Cost at L evenly spaced depths.
+    step : float
+        Their distance; d ∈ [0, (L − 1)·step].
+    """
+
+    def __init__(self, cost: Array, step: float) -> None:
+        self.cost, self.step = cost, step
+        self._last: tuple[Array, Array, Array] | None = None
+
+    def _evaluate(self, d: Array) -> tuple[Array, Array]:
+        # Minimisers ask for the value of a new iterate and then for its gradient.
+        if self._last is None or self._last[0] is not d:
+            self._last = (d, *catmull_rom(self.cost, d * (1.0 / self.step)))
+        return self._last[1], self._last[2]
+
+    def value(self, d: Array) -> float:
+        """Return Σ C(d)."""
+        return total(self._evaluate(d)[0])
+
+    def gradient(self, d: Array) -> Array:
+        """Return C′(d), of the shape of `d`."""
+        return self._evaluate(d)[1] * (1.0 / self.step)
+
+    def clip(self, d: Array) -> Array:
+        """Return `d` clipped to the sampled range."""
+        return namespace(d).clip(d, 0.0, (self.cost.shape[0] - 1) * self.step)
+
+
+def energy(data: DataTerm, alpha: float, d: Array, regulariser: Regulariser = TV) -> float:
+    """Return E(d) = D(d) + α R(Kd), R total variation unless told."""
+    if isinstance(data, ContrastTerm) and regulariser is TV and native.accepts(data.a, d):
         data_value, variation = native.energy_terms(data.a, d)
         return data_value + alpha * variation
-    return data.value(d) + alpha * norm_21(K(d))
+    return data.value(d) + alpha * regulariser.value(K(d))

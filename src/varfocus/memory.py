@@ -2,6 +2,7 @@
 
 ``paper``: a fixed number of bytes per pixel, whatever the number of frames, because frames go
 through one by one. ``classic``: 4 bytes per pixel and frame more, for it keeps the focus volume.
+``robust``: that, and later 16 bytes per pixel and depth label.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from pathlib import Path
 
 import psutil
 
+from varfocus.coordinate import label_count
 from varfocus.errors import ParameterError, TooLargeError
 from varfocus.params import Params
 from varfocus.stack import DECODED_AHEAD, FocusStack
 
-BYTES_PER_PIXEL = {"paper": 130, "classic": 60}
+BYTES_PER_PIXEL = {"paper": 130, "classic": 60, "robust": 120}
 """Working memory of each method beyond the frames."""
 
 SHARE_OF_FREE = 0.6
@@ -62,6 +64,11 @@ def available_bytes() -> int:
     return min(free, max(limit - used, 0))
 
 
+def allowed_bytes(limit: int | None) -> int:
+    """Return what a job may take: the given limit, or 60 % of what is free."""
+    return int(SHARE_OF_FREE * available_bytes()) if limit is None else limit
+
+
 def needed_bytes(stack: FocusStack, params: Params) -> int:
     """Return an upper estimate of what a reconstruction takes beyond what is held already.
 
@@ -79,7 +86,9 @@ def needed_bytes(stack: FocusStack, params: Params) -> int:
     """
     height, width = stack.shape
     per_frame = stack.channels * stack.dtype.itemsize
-    volume = 4 * len(stack) if params.method == "classic" else 0
+    volume = 0 if params.method == "paper" else 4 * len(stack)
+    if params.method == "robust":  # cost, its aggregate, and the sideways paths of either
+        volume = max(volume, 16 * label_count(len(stack)))
     # The fused image, once in float32 and once in its own type.
     fused = stack.channels * 4 + per_frame
     ahead = (DECODED_AHEAD + 1) * per_frame
@@ -101,15 +110,14 @@ def admit(stack: FocusStack, params: Params, limit: int | None) -> None:
     TooLargeError
         With the numbers, and what to do.
     """
-    needed = needed_bytes(stack, params)
-    allowed = int(SHARE_OF_FREE * available_bytes()) if limit is None else limit
+    needed, allowed = needed_bytes(stack, params), allowed_bytes(limit)
     if needed <= allowed:
         return
     height, width = stack.shape
     why = "the given limit" if limit is not None else "60 % of the free memory"
     remedies = "Scale or crop the frames, free some memory, or raise --max-memory."
-    if params.method == "classic":
-        remedies += " The method “paper” needs less for many frames."
+    if params.method != "paper":
+        remedies += " The method “paper” needs less."
     raise TooLargeError(
         f"{len(stack)} frames of {width}×{height} need about {size_words(needed)}",
         f"expected at most {size_words(allowed)}, {why}",

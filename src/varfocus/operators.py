@@ -97,6 +97,34 @@ def shrink(z: Array, threshold: float) -> Array:
     return z * (kept / xp.where(length > 0, length, xp.ones_like(length)))
 
 
+def huber_shrink(z: Array, threshold: float | Array, epsilon: float) -> Array:
+    r"""Apply the proximal map of ``threshold · Σ φ_ε(|·|)``, φ_ε quadratic below ε, |·| beyond.
+
+    .. math:: g = z \frac{ε}{ε + t} \text{ where } |z| ≤ t + ε, \qquad g = z (1 - t/|z|)
+              \text{ elsewhere}.
+
+    Parameters
+    ----------
+    z : array of shape (2, H, W)
+        Vector field.
+    threshold : float or array of shape (H, W)
+        t ≥ 0.
+    epsilon : float
+        ε ≥ 0; 0 is `shrink`.
+
+    Returns
+    -------
+    array of shape (2, H, W)
+        Shrunken field.
+    """
+    xp = namespace(z)
+    length = magnitude(z)
+    long = length > threshold + epsilon
+    kept = 1.0 - threshold / xp.where(long, length, xp.ones_like(length))
+    small = epsilon / (epsilon + threshold) if epsilon > 0 else 0.0
+    return z * xp.where(long, kept, small * xp.ones_like(length))
+
+
 def project(p: Array, radius: float) -> Array:
     """Project each vector of a ``(2, H, W)`` field onto the disc of that radius (α‖·‖₂,₁'s dual).
 

@@ -15,9 +15,12 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from varfocus.errors import ParameterError
 
-Method: TypeAlias = Literal["paper", "classic"]
+Method: TypeAlias = Literal["auto", "robust", "paper", "classic"]
+DEFAULT_METHOD: Method = "paper"
 Normalisation: TypeAlias = Literal["relative", "absolute", "none"]
 Solver: TypeAlias = Literal["pyramid", "admm", "forward-backward", "penalty"]
+Axis: TypeAlias = Literal["auto", "frames", "position", "reciprocal"]
+Unknown: TypeAlias = Literal["fill", "nan"]
 
 
 @dataclass(frozen=True)
@@ -161,39 +164,109 @@ class ClassicParams:
 
 
 @dataclass(frozen=True)
+class RobustParams:
+    """The robust method: one knob, `smoothness`, and constants that rarely need a change.
+
+    Parameters
+    ----------
+    smoothness
+        How much neighbours agree: 1 suits most stacks, 2 is smoother, ½ keeps more detail and
+        noise.
+    coordinate
+        Axis on which contrast peaks are symmetric: "position" for a microscope's z-steps,
+        "reciprocal" for the distances of a camera (1/F), "frames" for neither; "auto" finds out
+        from the stack, and prefers known positions.
+    unknown
+        What pixels get that nothing in the stack determines: "fill" continues their neighbours,
+        "nan" marks them.
+    support
+        σ in pixels of the Gaussian over which contrast is averaged.
+    coarse_blur
+        σ in pixels of the Gaussian on the frames at the coarser of the two scales.
+    slope_penalty
+        Semi-global matching: cost of a slope of one peak width per pixel. Depth is measured in
+        half widths of a contrast peak, so the number of frames does not matter.
+    jump_penalty
+        Semi-global matching: highest cost of any jump.
+    huber_weight
+        Refinement: weight α of the Huber total variation of the depth in peak widths.
+    huber
+        Refinement: slopes up to this many peak widths per pixel are smoothed without stairs.
+    cut
+        Refinement: jumps of the start above this many peak widths are kept.
+    refinement
+        Number of iterations of the refinement.
+    """
+
+    smoothness: float = 1.0
+    coordinate: Axis = "auto"
+    unknown: Unknown = "fill"
+    support: float = 1.25
+    coarse_blur: float = 1.0
+    slope_penalty: float = 1.8
+    jump_penalty: float = 1.5
+    huber_weight: float = 10.0
+    huber: float = 0.2
+    cut: float = 0.7
+    refinement: int = 80
+
+    def __post_init__(self) -> None:
+        _one_of("coordinate", self.coordinate, get_args(Axis))
+        _one_of("unknown", self.unknown, get_args(Unknown))
+        for name in ("smoothness", "support", "coarse_blur", "slope_penalty", "jump_penalty"):
+            _number(self, name, 0.0, strictly=True)
+        for name in ("huber_weight", "huber", "cut"):
+            _number(self, name, 0.0)
+        _whole(self, "refinement", 1)
+
+
+@dataclass(frozen=True)
 class Params:
     """All parameters of one reconstruction.
 
     Parameters
     ----------
     method
-        "paper": Moeller et al.'s variational method; "classic": windowed maximum of contrast.
-    contrast, curve, start, solve, classic
+        "robust": templates, semi-global start, Huber-TV; "paper": Moeller et al.'s variational
+        method; "classic": windowed maximum of contrast; "auto": robust where it fits into memory,
+        else paper, or the method whose parameters are given.
+    contrast, curve, start, solve, classic, robust
         Parameters of the stages.
     """
 
-    method: Method = "paper"
+    method: Method = DEFAULT_METHOD
     contrast: ContrastParams = field(default_factory=ContrastParams)
     curve: CurveParams = field(default_factory=CurveParams)
     start: StartParams = field(default_factory=StartParams)
     solve: SolverParams = field(default_factory=SolverParams)
     classic: ClassicParams = field(default_factory=ClassicParams)
+    robust: RobustParams = field(default_factory=RobustParams)
 
     def __post_init__(self) -> None:
         _one_of("method", self.method, get_args(Method))
+        given = {name: self._changed(name) for name in STAGES}
+        if self.method == "auto":
+            implied = [
+                m for m in ("paper", "classic") if any(given[n] for n in STAGES_OF_METHOD[m])
+            ]
+            if len(implied) == 1:
+                object.__setattr__(self, "method", implied[0])
         for name in set(STAGES) - set(STAGES_OF_METHOD[self.method]):
-            given, default = asdict(getattr(self, name)), asdict(STAGES[name]())
-            odd = [key for key in given if given[key] != default[key]]
-            if odd:
+            if given[name]:
                 owner = next(m for m, stages in STAGES_OF_METHOD.items() if name in stages)
                 raise ParameterError(
-                    f"received {', '.join(odd)} with method {self.method!r}",
-                    f"expected parameters of that method; {odd[0]!r} belongs to {owner!r}",
+                    f"received {', '.join(given[name])} with method {self.method!r}",
+                    f"expected parameters of that method; {given[name][0]!r} belongs to {owner!r}",
                     f"Leave it out, or choose method {owner!r}.",
                 )
 
+    def _changed(self, stage: str) -> list[str]:
+        """Return the names of the parameters of a stage that are not at their defaults."""
+        given, default = asdict(getattr(self, stage)), asdict(STAGES[stage]())
+        return [key for key in given if given[key] != default[key]]
+
     @classmethod
-    def from_keywords(cls, method: str = "paper", **values: Any) -> Params:
+    def from_keywords(cls, method: str = DEFAULT_METHOD, **values: Any) -> Params:
         """Sort flat keywords into their stages.
 
         Parameters
@@ -267,10 +340,13 @@ STAGES: Mapping[str, type[Any]] = {
     "start": StartParams,
     "solve": SolverParams,
     "classic": ClassicParams,
+    "robust": RobustParams,
 }
 STAGES_OF_METHOD: Mapping[str, tuple[str, ...]] = {
     "paper": ("contrast", "curve", "start", "solve"),
     "classic": ("classic",),
+    "robust": ("robust",),
+    "auto": ("robust",),
 }
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from varfocus import classic, curve, depth, memory, native
 from varfocus.contrast import box_mean, mlap, normaliser
 from varfocus.energy import ContrastTerm
 from varfocus.errors import NoContrastError, VarfocusWarning
+from varfocus.estimate import Estimate
 from varfocus.front import contrast_pass
 from varfocus.fuse import fuse
-from varfocus.minimise import MINIMISERS, Trace
-from varfocus.params import CurveParams, Params, Resources
+from varfocus.minimise import MINIMISERS
+from varfocus.params import DEFAULT_METHOD, CurveParams, Params, Resources
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Result
+from varfocus.robust import robust
 from varfocus.stack import FocusStack
 
 CONFIDENCE_WINDOW = 9
@@ -31,13 +34,17 @@ CONFIDENCE_WINDOW = 9
 BAND = 64
 """Rows that are judged at a time."""
 
-CONFIDENCE_WEIGHTS = {"paper": (4.13, 2.77, 0.59), "classic": (3.75, 6.87, -1.07)}
+CONFIDENCE_WEIGHTS = {
+    "paper": (4.13, 2.77, 0.59),
+    "classic": (3.75, 6.87, -1.07),
+    "robust": (2.67, 2.50, -0.78),
+}
 """w_M, w_f, w_0 of each method, fitted by benchmarks/fit_confidence.py."""
 
 
 def reconstruct(
     stack: FocusStack | ArrayLike,
-    method: str = "paper",
+    method: str = DEFAULT_METHOD,
     *,
     focus: ArrayLike | None = None,
     unit: str | None = None,
@@ -53,8 +60,11 @@ def reconstruct(
     stack : FocusStack or array_like
         From `varfocus.read_stack`, or an array of shape ``(n, H, W)`` or ``(n, H, W, 3)`` of
         uint8, uint16 or floats.
-    method : {"paper", "classic"}
-        The variational method of Moeller et al., or the windowed maximum of contrast.
+    method : {"auto", "robust", "paper", "classic"}
+        robust: templates learnt from the stack with a global search, which needs no tuning; paper:
+        the variational method of Moeller et al.; classic: the windowed maximum of contrast. auto
+        is the method whose parameters are given; if none are, robust, or paper, with a warning,
+        where robust would not fit into memory.
     focus : array_like of shape (n,), optional
         Focus position or distance of each frame; depth is then in its unit.
     unit : str, optional
@@ -67,13 +77,13 @@ def reconstruct(
     progress : callable
         Called as ``progress(stage, done, total)``; may raise to cancel.
     **parameters
-        Any field of the classes in `varfocus.params`, such as ``alpha=1/8``, ``degree=6`` or
+        Any field of the classes in `varfocus.params`, such as ``smoothness=2``, ``alpha=1/8`` or
         ``window=41``.
 
     Returns
     -------
     Result
-        ``depth``, ``index``, ``confidence``, ``fused``, ``trace``; ``save(folder)``.
+        ``depth``, ``index``, ``confidence``, ``uncertainty``, ``fused``, …; ``save(folder)``.
 
     Raises
     ------
@@ -120,16 +130,26 @@ def run(
         Warnings are listed in it and not issued.
     """
     limit = None if resources.max_memory is None else memory.parse_size(resources.max_memory)
+    params, changes = settled_method(stack, params, limit)
     memory.admit(stack, params, limit)
     began = time.perf_counter()
     params, notes = fitting_degree(stack, params)
+    notes = changes + notes
     with native.use_threads(resources.threads):
         found = estimate(stack, params, progress)
+    physical = depth.index_to_depth(found.index, stack.focus)
+    if found.known is not None:
+        notes += doubtful(found.known)
+        if params.robust.unknown == "nan":
+            physical = np.where(found.known, physical, np.float32(np.nan))
+    uncertainty = None
+    if found.sigma is not None:
+        uncertainty = depth.physical_error(found.index, found.sigma, stack.focus)
     return Result(
         stack=stack,
         params=params,
         index=found.index,
-        depth=depth.index_to_depth(found.index, stack.focus),
+        depth=physical,
         confidence=depth.confidence(
             found.margin, depth.flatness(found.index), CONFIDENCE_WEIGHTS[params.method]
         ),
@@ -137,31 +157,15 @@ def run(
         trace=found.trace,
         warnings=tuple(notes),
         seconds=time.perf_counter() - began,
+        uncertainty=uncertainty,
+        known=found.known,
+        findings=found.notes,
     )
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Depth in frames, before it meets the outside world.
-
-    Attributes
-    ----------
-    index : ndarray of shape (H, W), float32
-        Fractional 0-based frame number.
-    margin : ndarray of shape (H, W), float32
-        Lead of that depth over its best rival, see `varfocus.depth.margin`.
-    trace : Trace or None
-        How the minimisation went.
-    """
-
-    index: NDArray[np.float32]
-    margin: NDArray[np.float32]
-    trace: Trace | None
-
-
 def estimate(stack: FocusStack, params: Params, progress: Progress = silent) -> Estimate:
-    """Estimate the depth alone, by the method that `params` names."""
-    return {"paper": _paper, "classic": _classic}[params.method](stack, params, progress)
+    """Estimate the depth alone, by the method that `params` names; "auto" means robust."""
+    return METHODS[params.method](stack, params, progress)
 
 
 def _paper(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
@@ -255,6 +259,50 @@ def _classic(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
     return Estimate(index, depth.margin(contrast_at, index, n), None)
 
 
+def doubtful(known: NDArray[np.bool_]) -> list[str]:
+    """Say so if nothing in the stack determines the depth of most pixels."""
+    share = float(known.mean())
+    if share >= 0.5:
+        return []
+    return [
+        f"no more than noise speaks for the depth of {1.0 - share:.0%} of the pixels: they follow "
+        'their neighbours. unknown="nan" marks them.'
+    ]
+
+
+def settled_method(
+    stack: FocusStack, params: Params, limit: int | None
+) -> tuple[Params, list[str]]:
+    """Settle what "auto" means: robust if it fits into memory, else paper, and say so.
+
+    Parameters
+    ----------
+    stack : FocusStack
+        Frames.
+    params : Params
+        Parameters as asked for.
+    limit : int or None
+        Bytes that may be used; None allows 60 % of what is free.
+
+    Returns
+    -------
+    tuple of Params and list of str
+        Parameters with a definite method, and what was changed, in words.
+    """
+    if params.method != "auto":
+        return params, []
+    wanted = replace(params, method="robust")
+    needed, allowed = memory.needed_bytes(stack, wanted), memory.allowed_bytes(limit)
+    if needed <= allowed:
+        return wanted, []
+    note = (
+        f"the method “robust” would need {memory.size_words(needed)} and may use "
+        f"{memory.size_words(allowed)}; “paper” was used instead, which is less accurate. "
+        "Smaller frames or more memory (--max-memory) allow “robust”."
+    )
+    return Params("paper"), [note]
+
+
 def fitting_degree(stack: FocusStack, params: Params) -> tuple[Params, list[str]]:
     """Lower the degree of the curve to what the number of frames supports, and say so.
 
@@ -279,3 +327,12 @@ def fitting_degree(stack: FocusStack, params: Params) -> tuple[Params, list[str]
         "the lower degree was used. More frames give a sharper answer."
     )
     return lowered, [note]
+
+
+METHODS: Mapping[str, Callable[[FocusStack, Params, Progress], Estimate]] = {
+    "auto": robust,
+    "robust": robust,
+    "paper": _paper,
+    "classic": _classic,
+}
+"""The estimator behind each method."""

@@ -39,6 +39,13 @@ class Result:
         What was adjusted or looks doubtful.
     seconds : float
         How long it took.
+    uncertainty : ndarray of shape (H, W), float32, or None
+        Standard error of the depth in `unit` where it is not grossly wrong (how likely that is,
+        `confidence` says); None for methods that do not know it.
+    known : ndarray of shape (H, W), bool, or None
+        False where no more than noise speaks for the depth; None for methods that cannot tell.
+    findings : dict or None
+        What the method found out about the stack, such as the focus coordinate.
     """
 
     depth: NDArray[np.float32]
@@ -50,6 +57,9 @@ class Result:
     params: Params
     warnings: tuple[str, ...]
     seconds: float
+    uncertainty: NDArray[np.float32] | None = None
+    known: NDArray[np.bool_] | None = None
+    findings: dict[str, object] | None = None
 
     @property
     def unit(self) -> str:
@@ -111,6 +121,11 @@ class Result:
                 "unknown_pixels": int(self.depth.size - finite.size),
             },
             "confidence": {"mean": float(self.confidence.mean())},
+            "uncertainty": None
+            if self.uncertainty is None
+            else {"median": float(np.median(self.uncertainty))},
+            "undetermined_pixels": None if self.known is None else int((~self.known).sum()),
+            "findings": self.findings,
             "solver": None if self.trace is None else self.trace.summary(),
             "warnings": list(self.warnings),
             "seconds": round(self.seconds, 3),

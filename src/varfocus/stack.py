@@ -146,7 +146,7 @@ class FocusStack:
                 "Put the frames on the first axis and the channels on the last.",
             )
         array = supported_dtype(array, "the array")
-        if array.ndim == 4:
+        if array.ndim == 4:  # else the last axis is the width, however narrow
             array = without_alpha(array)
         frames = [ArrayFrame(f"frame {k}", pixels) for k, pixels in enumerate(array)]
         return cls(frames).with_focus(focus, unit)

@@ -47,7 +47,7 @@ def demo(
         classic = estimate(scene.stack, Params.from_keywords("classic"))
     truth = scene.truth_index
     errors = {
-        "paper": rmse(result.index, truth),
+        "robust": rmse(result.index, truth),
         "classic": rmse(classic.index, truth),
     }
     middle = len(scene.stack) // 2
@@ -57,7 +57,7 @@ def demo(
             Panel("all in focus", result.fused, photo=True),
             Panel("confidence", result.confidence, photo=True),
             Panel("true depth", truth),
-            Panel(f"varfocus, error {errors['paper']:.2f} frames", result.index),
+            Panel(f"varfocus, error {errors['robust']:.2f} frames", result.index),
             Panel(f"classic 9×9, error {errors['classic']:.2f} frames", classic.index),
         ],
         "frames",
@@ -92,7 +92,7 @@ Look at {output / COMPARISON} first. In {output}/ there are:
 
 Against the known truth, the depth is right to within one frame at \
 {1.0 - facts["bad_pixels"]:.0%} of the pixels.
-Its root-mean-square error is {errors["paper"]:.2f} frames, where the classical 9×9 method has \
+Its root-mean-square error is {errors["robust"]:.2f} frames, where the classical 9×9 method has \
 {errors["classic"]:.2f}; most of it
 sits at the edges of objects and at the thin cord, where the confidence is low.
 The all-in-focus picture matches the true one to {facts["fused_psnr_db"]:.1f} dB.

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from cyclopts import Group, Parameter
 
 from varfocus import export
@@ -16,12 +17,14 @@ from varfocus.cli.source import Focus, FocusOptions, Frames, load
 from varfocus.errors import OutputError, ParameterError
 from varfocus.export.atomic import prepare_folder
 from varfocus.params import (
+    DEFAULT_METHOD,
     ClassicParams,
     ContrastParams,
     CurveParams,
     Method,
     Params,
     Resources,
+    RobustParams,
     SolverParams,
     StartParams,
 )
@@ -29,10 +32,11 @@ from varfocus.pipeline import run
 from varfocus.result import Result
 from varfocus.stack import FocusStack
 
-CONTRAST = Parameter(name="*", group=Group("Method “paper”: contrast", sort_key=2))
-MINIMISATION = Parameter(name="*", group=Group("Method “paper”: minimisation", sort_key=3))
-RESOURCES = Parameter(name="*", group=Group("Resources", sort_key=5))
-CLASSIC = Parameter(name="*", group=Group("Method “classic”", sort_key=4))
+ROBUST = Parameter(name="*", group=Group("Method “robust”", sort_key=2))
+CONTRAST = Parameter(name="*", group=Group("Method “paper”: contrast", sort_key=3))
+MINIMISATION = Parameter(name="*", group=Group("Method “paper”: minimisation", sort_key=4))
+CLASSIC = Parameter(name="*", group=Group("Method “classic”", sort_key=5))
+RESOURCES = Parameter(name="*", group=Group("Resources", sort_key=6))
 
 
 def depth(
@@ -40,10 +44,11 @@ def depth(
     /,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
-    method: Method = "paper",
+    method: Method = DEFAULT_METHOD,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     params: Path | None = None,
     focus: FocusOptions = Focus(),
+    robust: Annotated[RobustParams, ROBUST] = RobustParams(),
     contrast: Annotated[ContrastParams, CONTRAST] = ContrastParams(),
     curve: Annotated[CurveParams, CONTRAST] = CurveParams(),
     start: Annotated[StartParams, MINIMISATION] = StartParams(),
@@ -64,14 +69,16 @@ def depth(
     output
         Folder for the results, made if missing.
     method
-        The variational method, or the classical windowed maximum of contrast.
+        "paper" is the variational method of Moeller et al.; "classic" the windowed maximum of
+        contrast; "robust" is the most accurate and needs no tuning, but more time and memory;
+        "auto" is "robust", or "paper" where memory is short.
     overwrite
         Replace the results of an earlier run.
     params
         Repeat a run with the parameters of its run.json.
     """
     narrator = Narrator(talk)
-    chosen = Params(method, contrast, curve, start, solve, classic)
+    chosen = Params(method, contrast, curve, start, solve, classic, robust)
     if params is not None:
         chosen = _recorded(params, chosen)
     stack = load(source, focus, narrator)
@@ -89,7 +96,8 @@ def depth(
 
 
 def _summary(result: Result, written: dict[str, Path]) -> str:
-    low, high = float(result.depth.min()), float(result.depth.max())
+    finite = result.depth[np.isfinite(result.depth)]
+    low, high = (finite.min(), finite.max()) if finite.size else (np.nan, np.nan)
     about = {
         "depth": f"{low:.4g} … {high:.4g} {result.unit}",
         "confidence": f"{float((result.confidence >= 0.9).mean()):.0%} of the pixels above 0.9",

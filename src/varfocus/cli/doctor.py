@@ -32,7 +32,7 @@ def doctor(*, talk: TalkOptions = Talk()) -> None:
     )
     versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
     scene = varfocus.simulate("cone", shape=(64, 64), noise=0.0)
-    index = varfocus.reconstruct(scene.frames, alpha=1 / 16).index
+    index = varfocus.reconstruct(scene.frames, "paper", alpha=1 / 16).index
     error = float(rmse(index, scene.truth_index))
     facts = {
         "varfocus": varfocus.__version__,

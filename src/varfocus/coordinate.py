@@ -1,0 +1,103 @@
+r"""The focus coordinate: the axis on which contrast profiles are symmetric.
+
+A thin lens focused at distance F blurs a point at distance z by σ = κ·\|1/z − 1/F\|, so the
+contrast of a pixel, seen over the frames of a camera, is symmetric in 1/F and in nothing else.
+A microscope moves in z at constant magnification: there it is symmetric in z. With neither known,
+a family of axes that interpolates between the two is tried on the stack itself,
+
+.. math:: x(k) = k \quad\text{or}\quad x(k) = \frac{-1}{k + κ(n-1)}
+          \quad\text{or}\quad x(k) = \frac{1}{(n-1-k) + κ(n-1)},
+
+which are frames at equal steps of 1/F, and frames at equal steps of F with the first (last)
+frame the nearest, focused at F = κ/(1+κ) of the farthest one.
+
+Depth stays a fractional frame number k everywhere; a coordinate only tells where k lies on x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+KAPPAS = (2.0, 1.0, 0.5, 0.35, 0.25, 0.18, 0.12, 0.09, 0.06)
+"""Candidates of κ; beyond them the axis is straight, or no lens is that close."""
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One focus axis.
+
+    Parameters
+    ----------
+    name : str
+        For people: "frames", "position", "reciprocal" or "estimated κ=…".
+    n : int
+        Number of frames.
+    at : callable
+        Maps fractional 0-based frame numbers to x, strictly monotone.
+    """
+
+    name: str
+    n: int
+    at: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+    @property
+    def x(self) -> NDArray[np.float64]:
+        """Position of each frame, shape ``(n,)``."""
+        return self.at(np.arange(self.n, dtype=np.float64))
+
+
+def frames(n: int) -> Coordinate:
+    """Return x(k) = k: frames at equal steps of blur."""
+    return Coordinate("frames", n, lambda k: k)
+
+
+def position(focus: NDArray[np.float64]) -> Coordinate:
+    """Return x(k) = z(k), the focus positions themselves, linear between frames."""
+    n = len(focus)
+    return Coordinate("position", n, lambda k: np.interp(k, np.arange(n), focus))
+
+
+def reciprocal(focus: NDArray[np.float64]) -> Coordinate:
+    """Return x(k) = 1/F(k) for focus distances of one sign, F linear between frames."""
+    n = len(focus)
+    return Coordinate("reciprocal", n, lambda k: 1.0 / np.interp(k, np.arange(n), focus))
+
+
+def hyperbolic(n: int, kappa: float, *, mirrored: bool = False) -> Coordinate:
+    """Return equal steps of distance with the nearest frame at κ of the range from the lens.
+
+    Parameters
+    ----------
+    n : int
+        Number of frames.
+    kappa : float
+        κ > 0: distance of the nearest frame in units of the range of distances.
+    mirrored : bool
+        The last frame, not the first, is the nearest.
+    """
+    offset = kappa * (n - 1)
+
+    def at(k: NDArray[np.float64]) -> NDArray[Any]:
+        return 1.0 / ((n - 1 - k) + offset) if mirrored else -1.0 / (k + offset)
+
+    return Coordinate(f"estimated κ={kappa:.3g}{' mirrored' if mirrored else ''}", n, at)
+
+
+def one_sign(focus: NDArray[np.float64]) -> bool:
+    """Tell whether focus positions can be distances: none zero, all of one sign."""
+    return bool((focus > 0).all() or (focus < 0).all())
+
+
+def label_count(n: int) -> int:
+    """Return the number of labels L = clip(4(n−1) + 1, 41, 129) at which depth is tried."""
+    return int(np.clip(4 * (n - 1) + 1, 41, 129))
+
+
+def label_frames(n: int, labels: int) -> NDArray[np.float64]:
+    """Return the fractional frame number of each label, shape ``(L,)``, evenly spaced."""
+    return np.linspace(0.0, n - 1.0, labels)

@@ -1,0 +1,39 @@
+"""What every method gives back: depth in frames, before it meets the outside world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varfocus.minimise import Trace
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Depth in frames.
+
+    Attributes
+    ----------
+    index : ndarray of shape (H, W), float32
+        Fractional 0-based frame number.
+    margin : ndarray of shape (H, W), float32
+        Lead of that depth over its best rival: see `varfocus.depth.margin` and, for the robust
+        method, `varfocus.minimise.semi_global.second_well`.
+    trace : Trace or None
+        How the minimisation went.
+    sigma : ndarray of shape (H, W), float32, or None
+        Standard error of `index` in frames, if the method knows it.
+    known : ndarray of shape (H, W), bool, or None
+        False where nothing in the stack determines the depth; None if the method cannot tell.
+    notes : dict
+        What the method found out about the stack, for the record.
+    """
+
+    index: NDArray[np.float32]
+    margin: NDArray[np.float32]
+    trace: Trace | None
+    sigma: NDArray[np.float32] | None = None
+    known: NDArray[np.bool_] | None = None
+    notes: dict[str, object] | None = None
