@@ -20,10 +20,10 @@ Why
     The energy is not convex, and this iteration stays in the basin it starts in. The paper's
     ADMM does not: its growing λ spreads the force c′ over ever larger neighbourhoods, which
     carries whole regions out of the basins of a wrong first guess, many of them to an end of
-    the range. So the coarsest level, which has at most a few hundred pixels a side whatever the
-    size of the image, is solved by `linearised_admm`. K doubles per level, so λ/4 makes its
-    prox reach equally far in the scene. The primal-dual iteration does the rest: it follows a
-    good start to its minimum at a tenth of the cost of an ADMM iteration.
+    the range. So the coarsest level, whose shorter side has 120 to 240 pixels unless the image
+    itself is smaller, is solved by `linearised_admm`. K doubles per level, so λ/4 makes its prox
+    reach equally far in the scene. The primal-dual iteration does the rest: it follows a good
+    start to its minimum at about an eighth of the cost of an ADMM iteration.
 
     A strong α may prefer a constant depth. The answer is never worse than the best constant.
 
@@ -56,7 +56,7 @@ COARSEST_ITERATIONS = 240
 """ADMM iterations on the coarsest level; λ grows as far in them as it would in 400."""
 
 SCHEDULE = ((0.1, 60), (0.3, 40))
-"""σ and number of iterations of the two phases of a finer level.
+"""σ and number of iterations of the two phases of every finer level, or of the only one.
 
 All numbers of iterations are those of ``iterations = 400`` and scale with it."""
 
@@ -137,10 +137,12 @@ def pyramid(
         callback(clock.done, state, trace)
     for level in reversed(range(max(coarsest, 1))):
         if level < coarsest:
-            state = finer(state, starts[level].shape)
+            curves.pop()  # memory that the finer level needs
+            starts.pop()
+            state = finer(state, starts[-1].shape)
         alpha = params.alpha / 2**level
         for sigma, iterations in clock.phases:
-            before, state = state, iterate(curves[level], state, alpha, sigma, iterations)
+            before, state = state, iterate(curves[-1], state, alpha, sigma, iterations)
             clock.passed(level, iterations)
             if level == 0:
                 change = total((state.d - before.d) ** 2)
