@@ -99,11 +99,12 @@ class SolverParams:
     alpha
         Weight α of the total variation: larger is smoother; 0 takes each pixel's own maximum.
     solver
-        Minimiser: a primal-dual method on an image pyramid (fast), the paper's linearised ADMM,
-        or one of the two schemes the paper compares it with.
+        Minimiser: the paper's linearised ADMM on a small image and a primal-dual method from there
+        to the full size (fast), the ADMM at full size, or one of the two schemes the paper
+        compares it with.
     iterations
         Number of iterations. For "pyramid", 400 stands for its own schedule over all levels,
-        and other numbers lengthen or shorten it; τ, λ, growth and tolerance play no part there.
+        and other numbers lengthen or shorten it; tolerance plays no part there.
     tau
         Step size τ of the linearisation. Forward–backward splitting wants a smaller one, about 2.
     lam

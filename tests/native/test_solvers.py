@@ -1,5 +1,7 @@
 """The kernels of the minimisers against their array code."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,11 +13,19 @@ from varfocus import depth as depth_module
 from varfocus.contrast import box_mean
 from varfocus.energy import ContrastTerm, energy
 from varfocus.errors import ParameterError, SolverError
-from varfocus.minimise import linearised_admm, pyramid, quadratic_penalty
+from varfocus.metrics import rmse
+from varfocus.minimise import linearised_admm, primal_dual, pyramid, quadratic_penalty
 from varfocus.minimise.primal_dual import State, finer, halve, iterate
+from varfocus.native import admm as native_admm
 from varfocus.native.admm import _solve
 from varfocus.operators import K, ScreenedPoisson, laplacian_eigenvalues, norm_21, project
-from varfocus.params import SolverParams
+from varfocus.params import Params, SolverParams
+from varfocus.pipeline import estimate, fitting_degree
+from varfocus.simulation import simulate
+from varfocus.stack import FocusStack
+
+# The kernels' threads are to be tested on small images too.
+always_threaded = mock.patch.object(native_admm, "THREADED_PIXELS", 0)
 
 
 @given(seeds, shapes, windows, threads)
@@ -117,6 +127,7 @@ def scene(shape=(90, 121), n=15, noise=0.4):
     return curve.fit(volume, 8).astype(np.float32), truth.astype(np.float32)
 
 
+@always_threaded
 @given(seeds, st.tuples(st.integers(1, 20), st.integers(1, 20)), degrees, threads, st.booleans())
 def test_linearised_admm(seed, shape, degree, count, multipliers):
     a, d = 0.1 * curves(seed, degree, shape), depth(seed, shape)
@@ -161,6 +172,7 @@ def test_literal_iterations_keep_their_energies():
     assert len(fast.trace.energy) == 400
 
 
+@always_threaded
 def test_admm_is_the_same_on_any_number_of_threads():
     a, truth = scene()
     runs = []
@@ -182,7 +194,9 @@ def test_admm_stops_at_its_tolerance_and_reports_nan():
         linearised_admm(ContrastTerm(a), truth, params)
 
 
-def test_pyramid_equals_its_array_code_and_does_not_lose_to_the_admm():
+@pytest.mark.parametrize("side", [120, 40, 20])  # no coarser level, one, two
+def test_pyramid_equals_its_array_code_and_does_not_lose_to_the_admm(monkeypatch, side):
+    monkeypatch.setattr(primal_dual, "COARSEST_SIDE", side)
     a, truth = scene()
     start, params = np.zeros_like(truth), SolverParams(alpha=0.1)
     fast = pyramid(ContrastTerm(a), start, params)
@@ -193,6 +207,34 @@ def test_pyramid_equals_its_array_code_and_does_not_lose_to_the_admm():
     np.testing.assert_allclose(fast.d, slow.d, atol=0.05)
     literal = linearised_admm(ContrastTerm(a), start, params).trace
     assert fast.trace.energy[-1] <= min(literal.energy) + 1e-3 * abs(min(literal.energy))
+
+
+def test_pyramid_leaves_the_basin_of_a_wrong_start_as_the_admm_does():
+    """As on a plane that ends at the end of the range, where the first guess is noise."""
+    plane = simulate("plane", shape=(256, 256), seed=3)
+    stack = FocusStack.from_array(plane.frames)
+    errors = {}
+    for solver in ("pyramid", "admm"):
+        params, _ = fitting_degree(
+            stack, Params.from_keywords("paper", alpha=1 / 16, solver=solver)
+        )
+        errors[solver] = rmse(estimate(stack, params).index, plane.truth_index)
+    assert errors["pyramid"] <= 1.02 * errors["admm"]
+
+
+def test_pyramid_counts_up_to_the_iterations_asked_for(monkeypatch):
+    monkeypatch.setattr(primal_dual, "COARSEST_SIDE", 40)
+    a, truth = scene((90, 95))
+    counts, shapes_seen = [], []
+
+    def note(done, state, trace):
+        counts.append(done)
+        shapes_seen.append(state.d.shape)
+
+    pyramid(ContrastTerm(a), truth, SolverParams(alpha=0.1, iterations=40), note)
+    assert counts == sorted(counts)
+    assert counts[-1] == 40
+    assert shapes_seen == [(45, 48), (90, 95), (90, 95)]
 
 
 def test_finer_level_starts_feasible():

@@ -1,4 +1,4 @@
-r"""A primal-dual method on an image pyramid: the default minimiser.
+r"""The paper's ADMM on a small image, a primal-dual method from there on: the default minimiser.
 
 Problem
     min over d of −Σ c(d) + α‖Kd‖₂,₁ = min over d, max over \|p_ij\| ≤ α of −Σ c(d) + ⟨p, Kd⟩.
@@ -9,19 +9,23 @@ Iteration
 
 No linear system is solved. 8σ ≥ σ‖K‖² makes the steps of [1]_ safe for a linear data term, and
 \|c″\| shortens them to a Newton step's where the curve is bent. A small σ moves d far in every
-iteration and finds its way around small maxima; a large one settles. Coarse levels do first the
-one, then the other; the finest one settles.
+iteration, a large one settles.
 
 Pyramid
     Coefficients are averaged over 2×2 pixels. The same scene at half the width wants half the α,
     so α/2 on the coarser level states nearly the same problem at a quarter of the cost. Its
-    solution d, and 2p, start the finer level. α also tells how far pixels influence each other,
-    so the coarsest level is where α is about 1/32, whatever the size of the image.
+    solution d, and 2p, start the finer level.
 
-Starts
-    The energy is not convex. On the coarsest level, where it costs little, the iteration starts
-    twice: from the first guess, and from the constant depth of largest total contrast, which a
-    strong α may prefer. The lower energy goes on. The answer is never worse than that constant.
+Why
+    The energy is not convex, and this iteration stays in the basin it starts in. The paper's
+    ADMM does not: its growing λ spreads the force c′ over ever larger neighbourhoods, which
+    carries whole regions out of the basins of a wrong first guess, many of them to an end of
+    the range. So the coarsest level, whose shorter side has 120 to 240 pixels unless the image
+    itself is smaller, is solved by `linearised_admm`. K doubles per level, so λ/4 makes its prox
+    reach equally far in the scene. The primal-dual iteration does the rest: it follows a good
+    start to its minimum at about an eighth of the cost of an ADMM iteration.
+
+    A strong α may prefer a constant depth. The answer is never worse than the best constant.
 
 References
 ----------
@@ -32,8 +36,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +44,7 @@ from varfocus import curve, native
 from varfocus.arrays import Array, from_host, namespace, total, zeros
 from varfocus.energy import ContrastTerm, DataTerm, energy
 from varfocus.errors import ParameterError
+from varfocus.minimise.admm import linearised_admm
 from varfocus.minimise.trace import Callback, Solution, Trace, check_finite
 from varfocus.operators import K, K_adjoint, project
 from varfocus.params import SolverParams
@@ -48,22 +52,21 @@ from varfocus.params import SolverParams
 STANDARD_ITERATIONS = 400
 """The value of ``SolverParams.iterations`` that stands for the schedule below."""
 
-SCHEDULE = {
-    "finest": ((0.07, 80), (0.2, 40)),
-    "between": ((0.02, 240), (0.1, 40)),
-    "coarsest": ((0.02, 160), (0.1, 80)),
-}
-"""σ and number of iterations of the two phases of a level.
+COARSEST_ITERATIONS = 240
+"""ADMM iterations on the coarsest level; λ grows as far in them as it would in 400."""
 
-The iterations are those of ``iterations = 400`` and scale with it."""
+SCHEDULE = ((0.1, 60), (0.3, 40))
+"""σ and number of iterations of the two phases of every finer level, or of the only one.
+
+All numbers of iterations are those of ``iterations = 400`` and scale with it."""
+
+ADMM_COST = 8
+"""Time of an ADMM iteration in iterations of this method, for reports of progress only."""
 
 AT_A_TIME = 70
 """Iterations that a kernel does in one call; between calls an interruption is noticed."""
 
-COARSEST_ALPHA = 1 / 32
-"""α of the coarsest level, to within a factor of √2."""
-
-COARSEST_SIDE = 30
+COARSEST_SIDE = 120
 """Shortest side in pixels that a coarse level may have."""
 
 
@@ -95,10 +98,11 @@ def pyramid(
     d : array of shape (H, W)
         First guess; its dtype is the working precision.
     params : SolverParams
-        α and iterations; τ, λ, growth and tolerance play no part.
+        α and iterations; τ, λ and growth are those of the coarsest level.
     callback : callable, optional
-        Called as ``callback(iterations_done, state, trace)`` after each phase of each level;
-        the state is that of the level, the count goes up to ``params.iterations``.
+        Called as ``callback(iterations_done, state, trace)`` after the coarsest level and each
+        phase of each finer one; the state is that of the level, the count goes up to
+        ``params.iterations``.
 
     Returns
     -------
@@ -121,25 +125,31 @@ def pyramid(
         )
     trace = Trace(energy(data, params.alpha, d))
     curves, starts = [data.a], [d]
-    for _ in range(level_count(params.alpha, d.shape)):
+    for _ in range(level_count(d.shape)):
         curves.append(halve(curves[-1]))
         starts.append(halve(starts[-1][None])[0])
-    clock = _Clock(len(curves), params.iterations)
+    coarsest = len(curves) - 1
+    clock = _Clock(coarsest, params.iterations)
 
-    state = None
-    for level in reversed(range(len(curves))):
-        a, alpha = curves.pop(), params.alpha / 2**level
-        start = _no_flow(starts[level]) if state is None else finer(state, starts[level].shape)
-        for after in _level(a, start, alpha, clock, level, first=state is None):
-            state = after
+    state = coarse(curves[-1], starts[-1], params, coarsest)
+    clock.passed(coarsest, clock.coarse_work)
+    if callback is not None:
+        callback(clock.done, state, trace)
+    for level in reversed(range(max(coarsest, 1))):
+        if level < coarsest:
+            curves.pop()  # memory that the finer level needs
+            starts.pop()
+            state = finer(state, starts[-1].shape)
+        alpha = params.alpha / 2**level
+        for sigma, iterations in clock.phases:
+            before, state = state, iterate(curves[-1], state, alpha, sigma, iterations)
+            clock.passed(level, iterations)
             if level == 0:
-                change = total((after.d - start.d) ** 2)
-                trace.record(energy(data, alpha, after.d), 0.0, change, clock.done)
-                check_finite(trace, start)
+                change = total((state.d - before.d) ** 2)
+                trace.record(energy(data, alpha, state.d), 0.0, change, clock.done)
+                check_finite(trace, before)
             if callback is not None:
-                callback(clock.done, after, trace)
-            start = after
-    assert state is not None
+                callback(clock.done, state, trace)
     flat = _flat(data.a, d)
     if energy(data, params.alpha, flat) < trace.energy[-1]:
         state = _no_flow(flat)
@@ -147,20 +157,39 @@ def pyramid(
     return Solution(state.d, trace, state)
 
 
-def _level(
-    a: Array, state: State, alpha: float, clock: _Clock, level: int, first: bool
-) -> Iterator[State]:
-    """Yield the state after each phase of a level; on the first, only that of the best start."""
-    phases = clock.phases(level)
-    if first:
-        state = _best_start(a, state.d, alpha, phases)
-        clock.passed(level, sum(iterations for _, iterations in phases))
-        yield state
-        return
-    for sigma, iterations in phases:
-        state = iterate(a, state, alpha, sigma, iterations)
-        clock.passed(level, iterations)
-        yield state
+def coarse(a: Array, d: Array, params: SolverParams, level: int) -> State:
+    """Solve the coarsest level by the paper's ADMM.
+
+    Parameters
+    ----------
+    a : array of shape (degree + 1, H, W)
+        Coefficients of the contrast curves of the level.
+    d : array of shape (H, W)
+        First guess.
+    params : SolverParams
+        Those of the finest level.
+    level : int
+        How often the image was halved.
+
+    Returns
+    -------
+    State
+        d, and the multiplier of g = Kd as p.
+    """
+    alpha, share = params.alpha / 2**level, COARSEST_ITERATIONS / STANDARD_ITERATIONS
+    found = linearised_admm(
+        ContrastTerm(a),
+        d,
+        replace(
+            params,
+            alpha=alpha,
+            lam=params.lam / 4**level,
+            growth=params.growth ** (1 / share),
+            iterations=max(1, round(share * params.iterations)),
+            tolerance=0.0,
+        ),
+    ).state
+    return State(found.d, project(found.b * (found.lam / params.tau), alpha))
 
 
 def iterate(a: Array, state: State, alpha: float, sigma: float, iterations: int) -> State:
@@ -203,11 +232,9 @@ def iterate(a: Array, state: State, alpha: float, sigma: float, iterations: int)
     return State(d, p)
 
 
-def level_count(alpha: float, shape: tuple[int, ...]) -> int:
-    """Return how many coarser levels an image of this shape gets for this α."""
-    wanted = max(1, round(math.log2(alpha / COARSEST_ALPHA))) if alpha > 0 else 1
-    possible = int(math.log2(max(min(shape) / COARSEST_SIDE, 1.0)))
-    return min(wanted, possible)
+def level_count(shape: tuple[int, ...]) -> int:
+    """Return how many coarser levels an image of this shape gets."""
+    return int(math.log2(max(min(shape) / COARSEST_SIDE, 1.0)))
 
 
 def halve(planes: Array) -> Array:
@@ -274,20 +301,6 @@ def _interpolated(image: Array, axis: int) -> Array:
     )
 
 
-def _best_start(a: Array, d: Array, alpha: float, phases: list[tuple[float, int]]) -> State:
-    """Return the first guess or a constant depth, whichever leads to the lower energy."""
-    best, lowest = None, math.inf
-    for start in (d, _flat(a, d)):
-        state = _no_flow(start)
-        for sigma, iterations in phases:
-            state = iterate(a, state, alpha, sigma, iterations)
-        reached = energy(ContrastTerm(a), alpha, state.d)
-        if best is None or reached < lowest:
-            best, lowest = state, reached
-    assert best is not None
-    return best
-
-
 def _no_flow(d: Array) -> State:
     return State(d, zeros((2, *d.shape), like=d))
 
@@ -304,21 +317,18 @@ def _flat(a: Array, d: Array) -> Array:
 class _Clock:
     """Tells how many of the iterations asked for the work done so far amounts to."""
 
-    def __init__(self, levels: int, iterations: int) -> None:
-        self._levels, self._iterations = levels, iterations
-        self._work = 0.0
-        self._all = sum(
-            count / 4**level for level in range(levels) for _, count in self.phases(level)
+    def __init__(self, coarsest: int, iterations: int) -> None:
+        scale = iterations / STANDARD_ITERATIONS
+        self.phases = [(sigma, max(1, round(scale * count))) for sigma, count in SCHEDULE]
+        self.coarse_work = round(ADMM_COST * scale * COARSEST_ITERATIONS)
+        self._iterations, self._work = iterations, 0.0
+        level_work = sum(count for _, count in self.phases)
+        self._all = self.coarse_work / 4**coarsest + sum(
+            level_work / 4**level for level in range(max(coarsest, 1))
         )
 
-    def phases(self, level: int) -> list[tuple[float, int]]:
-        """Return σ and iterations of each phase of a level; 0 is the finest."""
-        role = "coarsest" if level == self._levels - 1 else "between" if level else "finest"
-        scale = self._iterations / STANDARD_ITERATIONS
-        return [(sigma, max(1, round(scale * count))) for sigma, count in SCHEDULE[role]]
-
     def passed(self, level: int, iterations: int) -> None:
-        """Note that a phase is done; an iteration costs a quarter on each coarser level."""
+        """Note work done; an iteration costs a quarter on each coarser level."""
         self._work += iterations / 4**level
 
     @property

@@ -16,6 +16,9 @@ from varfocus.params import SolverParams
 if TYPE_CHECKING:
     from varfocus.minimise.admm import State
 
+THREADED_PIXELS = 100_000
+"""Below this, starting threads takes longer than they save."""
+
 
 def linearised_admm(
     a: NDArray[np.float32],
@@ -48,7 +51,7 @@ def linearised_admm(
     """
     from varfocus.minimise.admm import State
 
-    threads = native.thread_count()
+    threads = native.thread_count() if start.size >= THREADED_PIXELS else 1
     a, d = np.ascontiguousarray(a), np.array(start, np.float32, order="C")
     data, tv = native.energy_terms(a, d)
     trace = Trace(data + params.alpha * tv)
