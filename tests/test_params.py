@@ -35,6 +35,17 @@ OTHER_VALUES = {
     "median": 11,
     "tv_weight": 0.4,
     "gauss_step": 1,
+    "smoothness": 2.0,
+    "coordinate": "reciprocal",
+    "unknown": "nan",
+    "support": 1.5,
+    "coarse_blur": 1.3,
+    "slope_penalty": 2.0,
+    "jump_penalty": 1.0,
+    "huber_weight": 5.0,
+    "huber": 0.1,
+    "cut": 1.0,
+    "refinement": 40,
 }
 
 
@@ -54,7 +65,16 @@ def test_the_defaults_are_the_paper_s():
     )
 
 
-@pytest.mark.parametrize("method", ["paper", "classic"])
+def test_auto_means_the_method_whose_parameters_are_given():
+    assert Params("auto").method == "auto"
+    assert Params.from_keywords("auto", smoothness=2.0).method == "auto"
+    assert Params.from_keywords("auto", alpha=1 / 4).method == "paper"
+    assert Params.from_keywords("auto", window=41).method == "classic"
+    with pytest.raises(ParameterError, match="with method 'auto'"):
+        Params.from_keywords("auto", alpha=1 / 4, window=41)
+
+
+@pytest.mark.parametrize("method", ["robust", "paper", "classic"])
 def test_every_parameter_is_reachable_by_keyword(method):
     stages = STAGES_OF_METHOD[method]
     for stage in stages:
