@@ -56,8 +56,8 @@ def test_every_name_belongs_to_one_stage_and_is_tried_below():
 
 
 def test_the_defaults_are_the_paper_s():
-    params = Params()
-    assert params.method == "paper"
+    params = Params("paper")
+    assert Params().method == "auto"
     assert params.curve == CurveParams(degree=8)
     assert params.start == StartParams(start_window=15, start_blur=21)
     assert params.solve == SolverParams(

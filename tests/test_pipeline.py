@@ -12,6 +12,7 @@ from varfocus.errors import (
     NotFiniteError,
     ParameterError,
     TooFewFramesError,
+    TooLargeError,
     VarfocusWarning,
 )
 from varfocus.metrics import bad_pixels, psnr, rmse
@@ -86,7 +87,7 @@ def test_flips_commute_for_the_paper_but_for_the_forward_differences(scene, foun
     So the two energies differ a little; their minima must lie much closer to each other than to
     the truth.
     """
-    other = np.flip(varfocus.reconstruct(np.flip(scene.frames, axis)).index, axis - 1)
+    other = np.flip(varfocus.reconstruct(np.flip(scene.frames, axis), "paper").index, axis - 1)
     difference = np.abs(other - found["paper"].index)
     assert difference.mean() < 0.12
     assert (difference > 0.5).mean() < 0.02
@@ -195,7 +196,7 @@ def test_three_frames_are_enough(rng):
     images = np.stack([texture * np.exp(-0.5 * (k - sharpest) ** 2) for k in range(3)])
     classic = varfocus.reconstruct(images, "classic", window=5)
     with pytest.warns(VarfocusWarning, match=r"3 frames support .* degree 2, not 8"):
-        paper = varfocus.reconstruct(images)
+        paper = varfocus.reconstruct(images, "paper")
     for k in range(3):
         inside = np.s_[:, 20 * k + 4 : 20 * k + 16]
         np.testing.assert_allclose(classic.index[inside], k, atol=1e-3)
@@ -363,7 +364,7 @@ def test_parameters_by_keyword(scene):
     with pytest.raises(ParameterError, match="Did you mean 'alpha'"):
         varfocus.reconstruct(scene.frames, alpa=1 / 4)
     with pytest.raises(ParameterError, match="'window' belongs to 'classic'"):
-        varfocus.reconstruct(scene.frames, window=41)
+        varfocus.reconstruct(scene.frames, "paper", window=41)
     with pytest.raises(ParameterError, match="received method = 'magic'"):
         varfocus.reconstruct(scene.frames, "magic")
 
@@ -418,7 +419,7 @@ def test_an_exception_in_the_listener_cancels(scene, stage):
 
 def test_a_lowered_degree_is_a_warning(scene):
     with pytest.warns(VarfocusWarning, match="9 frames support .* degree 5, not 8") as caught:
-        result = varfocus.reconstruct(scene.frames[:9])
+        result = varfocus.reconstruct(scene.frames[:9], "paper")
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert [str(caught[0].message)] == list(result.warnings)
@@ -428,13 +429,22 @@ def test_a_lowered_degree_is_a_warning(scene):
 
 
 def test_run_lists_warnings_without_issuing_them(scene):
-    result = run(FocusStack.from_array(scene.frames[:9]), Params())
+    result = run(FocusStack.from_array(scene.frames[:9]), Params("paper"))
     assert len(result.warnings) == 1
+
+
+def test_auto_is_robust_or_the_paper_where_memory_is_short(scene):
+    assert varfocus.reconstruct(scene.frames).params.method == "robust"
+    with pytest.warns(VarfocusWarning, match="“robust” would need .* “paper” was used instead"):
+        result = varfocus.reconstruct(scene.frames, max_memory="1.5MB")
+    assert result.params.method == "paper"
+    with pytest.raises(TooLargeError, match="need about"):
+        varfocus.reconstruct(scene.frames, "robust", max_memory="1.5MB")
 
 
 @pytest.mark.parametrize(("n", "degree"), [(3, 2), (4, 2), (5, 3), (9, 5), (14, 7), (15, 8)])
 def test_fitting_degree(scene, n, degree):
-    params, notes = fitting_degree(FocusStack.from_array(scene.frames[:n]), Params())
+    params, notes = fitting_degree(FocusStack.from_array(scene.frames[:n]), Params("paper"))
     assert params.curve.degree == degree
     assert bool(notes) == (degree < 8)
 

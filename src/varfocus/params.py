@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from varfocus.errors import ParameterError
 
 Method: TypeAlias = Literal["auto", "robust", "paper", "classic"]
-DEFAULT_METHOD: Method = "paper"
+DEFAULT_METHOD: Method = "auto"
 Normalisation: TypeAlias = Literal["relative", "absolute", "none"]
 Solver: TypeAlias = Literal["pyramid", "admm", "forward-backward", "penalty"]
 Axis: TypeAlias = Literal["auto", "frames", "position", "reciprocal"]
