@@ -77,11 +77,7 @@ def normaliser(peak: Array, params: ContrastParams) -> Array:
     xp = namespace(peak)
     alive = peak[peak > 0]
     if alive.shape[0] == 0:
-        raise NoContrastError(
-            "received frames that are constant: no pixel differs from its neighbours",
-            "expected frames that show some structure when in focus",
-            "Check that the frames are not all black or saturated.",
-        )
+        raise NoContrastError()
     if params.normalisation == "none":
         return xp.ones_like(peak)
     scale = 1.0 if params.normalisation == "absolute" else _median(alive)

@@ -77,6 +77,14 @@ class NotFiniteError(InputError):
 class NoContrastError(InputError):
     """No frame shows any structure, so nothing can be in focus."""
 
+    def __init__(
+        self,
+        received: str = "received frames that are constant: no pixel differs from its neighbours",
+        expected: str = "expected frames that show some structure when in focus",
+        remedy: str = "Check that the frames are not all black or saturated.",
+    ) -> None:
+        super().__init__(received, expected, remedy)
+
 
 class FocusPositionsError(InputError):
     """Focus positions do not fit the frames, or are not in order."""

@@ -231,11 +231,7 @@ def _sample(volume: Float) -> Float:
     v = templates.centred(_grid(volume, FIT_PIXELS))
     energy = np.sum(v * v, axis=0)
     if not energy.any():
-        raise NoContrastError(
-            "received frames that are constant: no pixel differs from its neighbours",
-            "expected frames that show some structure when in focus",
-            "Check that the frames are not all black or saturated.",
-        )
+        raise NoContrastError()
     return v[:, energy >= np.median(energy[energy > 0])]
 
 

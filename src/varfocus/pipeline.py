@@ -244,11 +244,7 @@ def _classic(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
         contrast = mlap(frame.astype(np.float32) * np.float32(stack.scale))
         volume[k] = box_mean(contrast, params.classic.window)
     if not volume.any():
-        raise NoContrastError(
-            "received frames that are constant: no pixel differs from its neighbours",
-            "expected frames that show some structure when in focus",
-            "Check that the frames are not all black or saturated.",
-        )
+        raise NoContrastError()
     index = classic.classic_index(volume, params.classic)
 
     def contrast_at(k: Any) -> NDArray[Any]:
