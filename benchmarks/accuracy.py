@@ -4,7 +4,7 @@
 
 The folder may hold texture_rings.tif, motorcycle/, gt_1/, gt_2/ and gt_4/; what is missing is left
 out, and Table 1's shapes then wear the built-in texture. Shapes are in centimetres, the rest in
-frames. Takes about a quarter of an hour.
+frames. Takes some minutes.
 """
 
 from __future__ import annotations
