@@ -27,7 +27,7 @@ def doctor(*, talk: TalkOptions = Talk()) -> None:
     engine = (
         f"native, {native.thread_count()} threads"
         if native.available
-        else f"array code only, some 20 times slower: {native.reason}; "
+        else f"array code only, some 15 times slower: {native.reason}; "
         "install a C++ compiler and reinstall varfocus"
     )
     versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
