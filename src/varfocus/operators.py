@@ -18,6 +18,7 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
+from varfocus import native
 from varfocus.arrays import Array, from_host, is_numpy, namespace, total, zeros
 
 K_NORM_SQUARED = 8.0
@@ -172,9 +173,12 @@ class ScreenedPoisson:
         """
         filtered = 1.0 / (1.0 + lam * self._eigenvalues)
         if self._bases is None:
-            spectrum = scipy.fft.dctn(r, type=2, norm="ortho", overwrite_x=False, workers=-1)
+            threads = native.thread_count()
+            spectrum = scipy.fft.dctn(r, type=2, norm="ortho", overwrite_x=False, workers=threads)
             spectrum *= filtered
-            return scipy.fft.idctn(spectrum, type=2, norm="ortho", overwrite_x=True, workers=-1)
+            return scipy.fft.idctn(
+                spectrum, type=2, norm="ortho", overwrite_x=True, workers=threads
+            )
         # Other array libraries have no DCT; two matrix products suit an accelerator well.
         rows, columns = self._bases
         spectrum = (rows @ r @ columns.T) * filtered

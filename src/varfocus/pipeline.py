@@ -22,7 +22,7 @@ from varfocus.estimate import Estimate
 from varfocus.front import contrast_pass
 from varfocus.fuse import fuse
 from varfocus.minimise import MINIMISERS
-from varfocus.params import DEFAULT_METHOD, CurveParams, Params, Resources
+from varfocus.params import DEFAULT_METHOD, CurveParams, Params, Resources, RobustParams
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Result
 from varfocus.robust import robust
@@ -241,7 +241,7 @@ def _classic(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
     n = len(stack)
     volume = np.empty((n, *stack.shape), np.float32)
     for k, frame in enumerate(track(stack.ahead(), "contrast", n, progress)):
-        contrast = mlap(frame.astype(np.float32) * np.float32(stack.scale))
+        contrast = mlap(stack.as_unit(frame))
         volume[k] = box_mean(contrast, params.classic.window)
     if not volume.any():
         raise NoContrastError()
@@ -296,6 +296,8 @@ def settled_method(
         f"{memory.size_words(allowed)}; “paper” was used instead, which is less accurate. "
         "Smaller frames or more memory (--max-memory) allow “robust”."
     )
+    if wanted.robust != RobustParams():
+        note += " The parameters of “robust” that were given had no effect."
     return Params("paper"), [note]
 
 

@@ -218,7 +218,7 @@ class FrontEnd:
         volume = np.empty((n, *stack.shape), np.float32)
         stage = "contrast, coarse" if scale else "contrast, fine"
         for k, frame in enumerate(track(stack.ahead(), stage, n, self._progress)):
-            image = frame.astype(np.float32) * np.float32(stack.scale)
+            image = stack.as_unit(frame)
             if scale:
                 image = gaussian(image, self._params.coarse_blur)
                 np.maximum(self.gradient, gradient_energy(image), out=self.gradient)

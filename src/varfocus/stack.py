@@ -218,7 +218,11 @@ class FocusStack:
 
     def read_unit(self, k: int) -> NDArray[np.float32]:
         """Decode frame `k` as float32, integers mapped to [0, 1]."""
-        return self.read(k).astype(np.float32) * np.float32(self.scale)
+        return self.as_unit(self.read(k))
+
+    def as_unit(self, pixels: NDArray[Any]) -> NDArray[np.float32]:
+        """Return decoded pixels of this stack as float32, integers mapped to [0, 1]."""
+        return pixels.astype(np.float32) * np.float32(self.scale)
 
     def ahead(self, workers: int = DECODED_AHEAD) -> Iterator[NDArray[Any]]:
         """Decode the frames in order, on threads, a few ahead of the caller.

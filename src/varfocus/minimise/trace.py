@@ -89,7 +89,8 @@ class Solution:
 
 
 Callback: TypeAlias = Callable[[int, Any, Trace], None]
-"""Called as ``callback(iterations_done, state, trace)`` after every iteration."""
+"""Called as ``callback(iterations_done, state, trace)`` after every iteration; kernels reuse the
+arrays of the state, so copy what is to be kept."""
 
 
 def check_finite(trace: Trace, last_good: Any) -> None:
