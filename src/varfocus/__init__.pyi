@@ -10,6 +10,7 @@ from . import (
     fuse,
     io,
     likelihood,
+    measure,
     metrics,
     minimise,
     operators,
@@ -21,6 +22,7 @@ from . import (
 from .io import read_stack
 from .pipeline import reconstruct
 from .result import Result
+from .saved import SavedResult, load_result
 from .simulation import simulate
 from .stack import FocusStack
 
@@ -29,6 +31,7 @@ __version__: str
 __all__ = [
     "FocusStack",
     "Result",
+    "SavedResult",
     "classic",
     "contrast",
     "coordinate",
@@ -40,6 +43,8 @@ __all__ = [
     "fuse",
     "io",
     "likelihood",
+    "load_result",
+    "measure",
     "metrics",
     "minimise",
     "operators",

@@ -66,3 +66,22 @@ def picture(image: NDArray[Any]) -> tuple[str, bytes]:
 def picture_suffix(dtype: np.dtype[Any]) -> str:
     """Return the suffix `picture` chooses for a dtype."""
     return ".png" if np.issubdtype(dtype, np.integer) else ".tif"
+
+
+def displayable(image: NDArray[Any]) -> NDArray[np.float32]:
+    """Return a picture of any dtype on [0, 1]; floats beyond that range are stretched to it."""
+    values = image.astype(np.float32)
+    if np.issubdtype(image.dtype, np.integer):
+        return values / np.float32(np.iinfo(image.dtype).max)
+    low, high = float(values.min()), float(values.max())
+    if low >= 0.0 and high <= 1.0:
+        return values
+    return (values - low) / (high - low) if high > low else np.zeros_like(values)
+
+
+def eight_bit(image: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return a picture of any dtype as ``(H, W, 3)`` uint8, grey in all three channels."""
+    colour = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
+    if colour.dtype == np.uint8:
+        return colour
+    return np.rint(displayable(colour) * np.float32(255.0)).astype(np.uint8)
