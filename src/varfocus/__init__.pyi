@@ -17,6 +17,7 @@ from . import (
     regulariser,
     robust,
     templates,
+    units,
 )
 from .io import read_stack
 from .pipeline import reconstruct
@@ -50,4 +51,5 @@ __all__ = [
     "robust",
     "simulate",
     "templates",
+    "units",
 ]
