@@ -18,6 +18,7 @@ from . import (
     regulariser,
     robust,
     templates,
+    units,
 )
 from .io import read_stack
 from .pipeline import reconstruct
@@ -55,4 +56,5 @@ __all__ = [
     "robust",
     "simulate",
     "templates",
+    "units",
 ]

@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus.units import PixelSize
 
-def float_tiff(image: NDArray[np.float32], unit: str, what: str) -> bytes:
+
+def float_tiff(
+    image: NDArray[np.float32], unit: str, what: str, pixel_size: PixelSize | None = None
+) -> bytes:
     """Return a float32 TIFF that Fiji opens with its values and a note on their unit.
 
     Parameters
@@ -20,6 +24,8 @@ def float_tiff(image: NDArray[np.float32], unit: str, what: str) -> bytes:
         Unit of the values.
     what : str
         What they are, such as "depth".
+    pixel_size : PixelSize, optional
+        Size of a pixel. Fiji takes it from the resolution, in pixels per `unit` of its own note.
 
     Returns
     -------
@@ -28,12 +34,17 @@ def float_tiff(image: NDArray[np.float32], unit: str, what: str) -> bytes:
     """
     import tifffile
 
+    note = f"varfocus {what}; pixel values in {unit}; NaN = unknown"
+    calibration: dict[str, Any] = {"metadata": {"axes": "YX", "Info": note}}
+    if pixel_size is not None:
+        calibration["metadata"]["unit"] = pixel_size.unit
+        calibration["resolution"] = (1 / pixel_size.x, 1 / pixel_size.y)
     file = io.BytesIO()
     tifffile.imwrite(
         file,
         np.ascontiguousarray(image, np.float32),
         imagej=True,
-        metadata={"axes": "YX", "Info": f"varfocus {what}; pixel values in {unit}; NaN = unknown"},
+        **calibration,
     )
     return file.getvalue()
 
