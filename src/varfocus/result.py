@@ -13,6 +13,7 @@ from varfocus import export
 from varfocus.minimise import Trace
 from varfocus.params import Params
 from varfocus.stack import FRAMES, FocusStack
+from varfocus.units import PixelSize
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,25 @@ class Result:
         """Unit of the depth; ``"frames"`` when no focus positions are known."""
         return self.stack.unit if self.stack.focus is not None else FRAMES
 
+    @property
+    def direction(self) -> str:
+        """Which way the depth grows, in words."""
+        depths = self.stack.depths
+        first, last = (
+            ("first", "last")
+            if depths is None or depths[-1] > depths[0]
+            else (
+                "last",
+                "first",
+            )
+        )
+        return f"grows from the {first} frame's focus to the {last} one's"
+
+    @property
+    def pixel_size(self) -> PixelSize | None:
+        """Size of a pixel in the scene; None where it is unknown."""
+        return self.stack.pixel_size
+
     def save(
         self, folder: str | Path, *, overwrite: bool = False, command: str = ""
     ) -> dict[str, Path]:
@@ -100,6 +120,7 @@ class Result:
             confidence=self.confidence,
             fused=self.fused,
             unit=self.unit,
+            pixel_size=self.pixel_size,
             record=self.record(command),
             overwrite=overwrite,
         )
@@ -113,9 +134,7 @@ class Result:
             "input": export.describe_input(self.stack),
             "depth": {
                 "unit": self.unit,
-                "direction": "grows from the first frame's focus to the last one's"
-                if self.stack.focus is None or self.stack.focus[-1] > self.stack.focus[0]
-                else "grows from the last frame's focus to the first one's",
+                "direction": self.direction,
                 "minimum": float(finite.min()) if finite.size else None,
                 "maximum": float(finite.max()) if finite.size else None,
                 "unknown_pixels": int(self.depth.size - finite.size),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import varfocus
 from varfocus.export import figures, images
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.stack import FocusStack
+from varfocus.units import PixelSize
 
 RUN_RECORD = "run.json"
 """Written last: its presence means that the folder is complete."""
@@ -33,6 +35,7 @@ def write_result(
     confidence: NDArray[np.float32],
     fused: NDArray[Any],
     unit: str,
+    pixel_size: PixelSize | None = None,
     record: dict[str, Any],
     overwrite: bool,
 ) -> dict[str, Path]:
@@ -46,6 +49,8 @@ def write_result(
         Products.
     unit : str
         Unit of the depth.
+    pixel_size : PixelSize, optional
+        Size of a pixel in the scene.
     record : dict
         What run.json will say beside the version.
     overwrite : bool
@@ -63,8 +68,8 @@ def write_result(
     for stale in (RUN_RECORD, "fused.png", "fused.tif"):
         (folder / stale).unlink(missing_ok=True)
     contents = (
-        images.float_tiff(depth, unit, "depth"),
-        images.float_tiff(confidence, "probability", "confidence"),
+        images.float_tiff(depth, unit, "depth", pixel_size),
+        images.float_tiff(confidence, "probability", "confidence", pixel_size),
         images.picture(fused)[1],
         figures.preview(depth, unit),
         _json({"varfocus": varfocus.__version__, "python": platform.python_version(), **record}),
@@ -89,6 +94,11 @@ def describe_input(stack: FocusStack) -> dict[str, Any]:
         "dtype": str(stack.dtype),
         "focus": None if stack.focus is None else stack.focus.tolist(),
         "unit": stack.unit,
+        "focus_origin": stack.focus_origin,
+        "inverted": stack.inverted,
+        "pixel_size": None if stack.pixel_size is None else asdict(stack.pixel_size),
+        "pixel_size_origin": stack.pixel_size_origin,
+        "hints": list(stack.hints),
     }
 
 
