@@ -88,9 +88,7 @@ def height_mesh(
     )
 
 
-def height_points(
-    height: NDArray[np.float32], pitch: tuple[float, float]
-) -> NDArray[np.float32]:
+def height_points(height: NDArray[np.float32], pitch: tuple[float, float]) -> NDArray[np.float32]:
     """Return one point ``(x, y, z)`` per known pixel, row by row, placed as in `height_mesh`."""
     rows, columns = height.shape
     row, column = np.nonzero(np.isfinite(height))

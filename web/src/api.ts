@@ -63,7 +63,7 @@ export interface State {
   height: number;
   dtype: string;
   unit: string;
-  pixel: { size: number; unit: string } | null;
+  pixel: { x: number; y: number; unit: string } | null;
   preview: [number, number] | null;
   results: ResultInfo[];
   busy: Busy | null;

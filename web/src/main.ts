@@ -310,7 +310,7 @@ async function showSurface(): Promise<void> {
       columns,
       rows: depth.length / columns,
       aspect: result.height / result.width,
-      proportion: common ? (range[1] - range[0]) / (state.pixel!.size * state.width) : null,
+      proportion: common ? (range[1] - range[0]) / (state.pixel!.x * state.width) : null,
       range,
       unit: result.unit,
       picture: await composed(result, Math.max(top - 2, 0)),

@@ -14,11 +14,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus import pipeline
+from varfocus import measure, pipeline
 from varfocus.app.tiles import as_rgba, write_pyramid
+from varfocus.errors import ParameterError
 from varfocus.params import Params, Resources
 from varfocus.progress import Progress
+from varfocus.products import make_product
 from varfocus.result import Result
+from varfocus.saved import SavedResult, load_result
 from varfocus.stack import ArrayFrame, FocusStack
 
 PREVIEW_SIDE = 448
@@ -33,9 +36,18 @@ class Bench:
     ----------
     small : dict of int to ArrayFrame
         Frames at preview size, by the page's number of the frame.
+    saved : SavedResult or None
+        The result that was measured last.
     """
 
     small: dict[int, ArrayFrame] = field(default_factory=dict)
+    saved: SavedResult | None = None
+
+    def result(self, folder: Path) -> SavedResult:
+        """Return a saved result; the last one asked for stays in memory."""
+        if self.saved is None or self.saved.folder != folder:
+            self.saved = load_result(folder)
+        return self.saved
 
     def preview(self, stack: FocusStack, ids: Sequence[int]) -> FocusStack:
         """Return the stack at preview size, decoding what is not there yet."""
@@ -165,6 +177,121 @@ class Solve:
             progress("writing", 0, 1)
             result.save(self.folder / "result", overwrite=True, command=self.command)
         return write_maps(result, self.folder)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Measure a result in full size.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    folder : Path
+        The result, as saved.
+    kind : {"line", "step", "region"}
+        What is measured.
+    shapes : sequence of four numbers each
+        Ends of the line, or corners of rectangles, x0, y0, x1, y1 in pixels.
+    """
+
+    id: int
+    folder: Path
+    kind: str
+    shapes: tuple[tuple[float, float, float, float], ...]
+    newest: str = "measure"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Return a title, rows of names and values, and the profile of a line."""
+        del progress
+        saved = bench.result(self.folder)
+        height = np.where(saved.confidence >= 0.5, saved.height, np.float32(np.nan))
+        if self.kind == "line":
+            return self._line(saved, height)
+        regions = [_region(shape, height.shape) for shape in self.shapes]
+        if self.kind == "step":
+            step = measure.step_height(height, *regions, sigma=saved.uncertainty)
+            counts = f"{step.pixels[0]} and {step.pixels[1]}"
+            return {
+                "title": "Step from A to B",
+                "rows": [["Height", step.height.words(saved.unit)], ["Pixels", counts]],
+                "note": "Towards the lens, between parallel planes fitted to both regions.",
+            }
+        (part,) = regions
+        window = np.s_[part.y : part.y + part.height, part.x : part.x + part.width]
+        levelled = measure.level(height[window], 1)
+        sigma = None if saved.uncertainty is None else saved.uncertainty[window]
+        found = measure.height_parameters(levelled, sigma)
+        rows = [
+            [name, quantity.words("" if name in ("Ssk", "Sku") else saved.unit)]
+            for name, quantity in found.items()
+        ]
+        share = f"{np.isfinite(levelled).mean():.1%} of {levelled.size} pixels"
+        return {
+            "title": "Roughness (ISO 25178)",
+            "rows": [*rows, ["Valid", share]],
+            "note": "A plane taken off; pixels of confidence below 0.5 left out.",
+        }
+
+    def _line(self, saved: SavedResult, height: NDArray[np.float32]) -> dict[str, Any]:
+        rows, columns = height.shape
+        x0, y0, x1, y1 = self.shapes[0]
+        ends = [
+            (float(np.clip(x - 0.5, 0, columns - 1)), float(np.clip(y - 0.5, 0, rows - 1)))
+            for x, y in ((x0, y0), (x1, y1))
+        ]
+        along = measure.profile(height, *ends, sigma=saved.uncertainty)
+        distance, unit = measure.distance_along(along, saved.pixel_size, saved.unit)
+        known = along.height[np.isfinite(along.height)]
+        span = f"{np.ptp(known):.4g} {saved.unit}" if known.size else "unknown"
+        return {
+            "title": "Height along the line",
+            "rows": [["Length", f"{distance[-1]:.4g} {unit}"], ["Heights over", span]],
+            "profile": {
+                "distance": distance.tolist(),
+                "height": [None if np.isnan(z) else float(z) for z in along.height],
+                "distance_unit": unit,
+                "unit": saved.unit,
+            },
+            "note": "Heights count towards the lens.",
+        }
+
+
+@dataclass(frozen=True)
+class MakeProduct:
+    """Write a file for another program.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    folder : Path
+        The result, as saved.
+    target : Path
+        The file; its name says which.
+    """
+
+    id: int
+    folder: Path
+    target: Path
+    newest: str = ""
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Write it."""
+        del progress
+        content, scale = make_product(bench.result(self.folder), self.target)
+        self.target.write_bytes(content)
+        return {"words": "" if scale is None else scale.words}
+
+
+def _region(shape: tuple[float, float, float, float], size: tuple[int, ...]) -> measure.Region:
+    """Return the pixels that a rectangle drawn on the image covers."""
+    x0, y0, x1, y1 = shape
+    left, right = (int(np.clip(round(x), 0, size[1])) for x in (x0, x1))
+    top, bottom = (int(np.clip(round(y), 0, size[0])) for y in (y0, y1))
+    if right <= left or bottom <= top:
+        raise ParameterError("received an empty rectangle", "expected one with pixels inside")
+    return measure.Region(left, top, right - left, bottom - top)
 
 
 def write_maps(result: Result, folder: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import re
 import shutil
 from collections.abc import AsyncIterator
@@ -29,6 +30,7 @@ from varfocus.app.workspace import Workspace
 from varfocus.errors import InputError, ParameterError, TooLargeError, VarfocusError
 from varfocus.export import images
 from varfocus.io import read_stack
+from varfocus.products import PRODUCTS
 from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
 
@@ -46,6 +48,9 @@ EVENTS_WAITING = 256
 
 IMMUTABLE = {"cache-control": "private, max-age=31536000, immutable"}
 """For what never changes under its address."""
+
+PALETTES = ["viridis", "cividis", "magma", "gray"]
+"""Colour maps of even steps; never jet."""
 
 SHOWN_MAPS = ("depth", "confidence", "index", "uncertainty", "fused")
 
@@ -92,7 +97,13 @@ class Page:
 
     async def state(self, _: Request) -> Response:
         """Return where things stand."""
-        about = {"varfocus": varfocus.__version__, "tile": TILE, "methods": schema.methods()}
+        about = {
+            "varfocus": varfocus.__version__,
+            "tile": TILE,
+            "methods": schema.methods(),
+            "palettes": PALETTES,
+            "products": offered(),
+        }
         return JSONResponse(about | self.workspace.state())
 
     async def events(self, socket: WebSocket) -> None:
@@ -198,18 +209,48 @@ class Page:
             return Response(status_code=404)
         return _tile(folder / name, request)
 
-    async def result_file(self, request: Request) -> Response:
-        """Return a file of a result, as ``varfocus depth`` would write it."""
-        folder = self.workspace.result_folder(request.path_params["version"])
-        name = request.path_params["name"]
-        if folder is None or name not in _names(folder / "result"):
-            return Response(status_code=404)
-        return FileResponse(folder / "result" / name, filename=name)
+    async def palettes(self, _: Request) -> Response:
+        """Return 256 RGB colours of each palette, one after the other."""
+        return Response(
+            await asyncio.to_thread(_palettes),
+            media_type="application/octet-stream",
+            headers={"cache-control": "private, max-age=3600"},
+        )
 
-    async def result_files(self, request: Request) -> Response:
-        """Return the names of the files of a result."""
-        folder = self.workspace.result_folder(request.path_params["version"])
-        return JSONResponse([] if folder is None else _names(folder / "result"))
+    async def measure(self, request: Request) -> Response:
+        """Measure a line, a step or a region."""
+        body = await _body(request)
+        kind, shapes = body.get("kind"), body.get("shapes")
+        wanted = {"line": 1, "step": 2, "region": 1}.get(str(kind))
+        if wanted is None or not _are_boxes(shapes, wanted):
+            raise ParameterError(
+                f"received kind {kind!r}", "expected line, step or region, and its corners"
+            )
+        report = await self.workspace.measure(request.path_params["version"], str(kind), shapes)
+        return JSONResponse({k: v for k, v in report.items() if k not in ("id", "kind")})
+
+    async def product(self, request: Request) -> Response:
+        """Return a file for another program, or one that ``varfocus depth`` writes."""
+        version, name = request.path_params["version"], request.path_params["name"]
+        folder = self.workspace.saved_folder(version)
+        if name in {path.name for path in folder.iterdir()}:
+            return FileResponse(folder / name, filename=name)
+        if name not in {product["name"] for product in offered()}:
+            return Response(status_code=404)
+        path = await self.workspace.product(version, Path(name).suffix)
+        return FileResponse(path, filename=name)
+
+
+def offered() -> list[dict[str, str]]:
+    """Return the files that can be taken away, and what each is."""
+    files = {
+        "depth.tif": "depth, float32, opens calibrated in Fiji",
+        "confidence.tif": "confidence, float32",
+        "preview.png": "depth in colours",
+        "run.json": "all parameters; repeat with --params",
+    }
+    made = {f"depth{suffix}": product.words for suffix, product in PRODUCTS.items()}
+    return [{"name": name, "about": about} for name, about in (files | made).items()]
 
 
 def application(page: Page, token: str, hosts: tuple[str, ...]) -> ASGIApp:
@@ -236,8 +277,9 @@ def application(page: Page, token: str, hosts: tuple[str, ...]) -> ASGIApp:
         Route("/api/cancel", page.cancel, methods=["POST"]),
         Route("/api/frames/{id:int}/preview", page.frame_preview),
         Route("/api/frames/{id:int}/" + tile, page.frame_tile),
-        Route("/api/results/{version:int}/files", page.result_files),
-        Route("/api/results/{version:int}/files/{name}", page.result_file),
+        Route("/api/palettes", page.palettes),
+        Route("/api/results/{version:int}/measure", page.measure, methods=["POST"]),
+        Route("/api/results/{version:int}/products/{name}", page.product),
         Route("/api/results/{version:int}/{map}/{kind}/" + tile, page.map_tile),
         WebSocketRoute("/api/events", page.events),
         Mount("/", StaticFiles(directory=static_folder(), html=True)),
@@ -293,8 +335,22 @@ def _tile(folder: Path, request: Request) -> Response:
     return Response(content, media_type="application/octet-stream", headers=IMMUTABLE)
 
 
-def _names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+def _palettes() -> bytes:
+    from matplotlib import colormaps
+
+    share = np.linspace(0.0, 1.0, 256)
+    return b"".join(
+        np.rint(colormaps[name](share)[:, :3] * 255).astype(np.uint8).tobytes() for name in PALETTES
+    )
+
+
+def _are_boxes(shapes: Any, wanted: int) -> bool:
+    return (
+        isinstance(shapes, list)
+        and len(shapes) == wanted
+        and all(isinstance(shape, list) and len(shape) == 4 for shape in shapes)
+        and all(isinstance(v, int | float) and math.isfinite(v) for s in shapes for v in s)
+    )
 
 
 def display_name(name: str) -> str:

@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 from natsort import natsorted, ns
 
-from varfocus.app.jobs import LoadPreviews, ShowFrame, Solve
+from varfocus.app.jobs import LoadPreviews, MakeProduct, Measure, ShowFrame, Solve
 from varfocus.app.worker import Report, Worker
 from varfocus.errors import InputError, ParameterError, VarfocusError
 from varfocus.io.frames import probe_files
 from varfocus.params import STAGES, STAGES_OF_METHOD, Params
 from varfocus.stack import FRAMES, FocusStack, Frame
+from varfocus.units import PixelSize
 
 KEPT_RESULTS = 8
 """Results that stay available for comparison."""
@@ -74,6 +75,7 @@ class Workspace:
         self._numbers = itertools.count(1)
         self._frames: list[PageFrame] = []
         self._unit, self._source = FRAMES, ""
+        self._pixel: PixelSize | None = None
         self._results: dict[int, dict[str, Any]] = {}
         self._asked: dict[int, Solve] = {}
         self._futures: dict[int, asyncio.Future[Report]] = {}
@@ -105,7 +107,7 @@ class Workspace:
             PageFrame(next(self._numbers), frame.name, frame, path, position)
             for frame, path, position in zip(stack.frames, paths, focus, strict=True)
         ]
-        self._unit, self._source = stack.unit, source
+        self._unit, self._source, self._pixel = stack.unit, source, stack.pixel_size
         self._load()
 
     def add(self, path: Path, name: str) -> None:
@@ -123,9 +125,7 @@ class Workspace:
             raise InputError(*words) from error
         several = len(probed) > 1
         new = [
-            PageFrame(
-                next(self._numbers), f"{name}[{k}]" if several else name, frame, None, None
-            )
+            PageFrame(next(self._numbers), f"{name}[{k}]" if several else name, frame, None, None)
             for k, frame in enumerate(probed)
         ]
         self._frames = natsorted([*self._frames, *new], key=lambda f: f.name, alg=ns.IGNORECASE)
@@ -141,7 +141,7 @@ class Workspace:
         """Forget frames and results."""
         self.cancel()
         self._frames, self._results, self._preview_size = [], {}, None
-        self._unit, self._source, self._wanted = FRAMES, "", 0
+        self._unit, self._source, self._wanted, self._pixel = FRAMES, "", 0, None
 
     def arrange(self, order: Sequence[int], excluded: Sequence[int]) -> None:
         """Put the frames into another order and leave some out.
@@ -168,6 +168,7 @@ class Workspace:
             np.array([f.focus for f in chosen], np.float64) if known else None,
             self._unit if known else FRAMES,
             tuple(f.path for f in chosen if f.path is not None),
+            pixel_size=self._pixel,
         )
         return stack, tuple(f.id for f in chosen)
 
@@ -191,11 +192,11 @@ class Workspace:
             await self.done(ShowFrame(next(self._numbers), everything, position, folder))
         return folder
 
-    async def done(self, job: Any) -> Report:
-        """Have the quick worker do something, and wait for it."""
+    async def done(self, job: Any, *, thorough: bool = False) -> Report:
+        """Have a worker do something, and wait for it."""
         future: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
         self._futures[job.id] = future
-        self._quick.send(job)
+        (self._thorough if thorough else self._quick).send(job)
         return await future
 
     # Results
@@ -219,9 +220,7 @@ class Workspace:
         stack, ids = self.stack()
         version = self._wanted = next(self._numbers)
         folder = self.folder / "results" / str(version)
-        job = Solve(
-            version, stack, ids, params, folder / "preview", preview=True, command=""
-        )
+        job = Solve(version, stack, ids, params, folder / "preview", preview=True, command="")
         self._asked = {version: job} if settled else {}
         self._busy = {"version": version, "stage": "starting", "done": 0, "total": 1}
         self._quick.send(job)
@@ -256,6 +255,31 @@ class Workspace:
             return None
         kind = "preview" if self._results[version]["preview"] else "full"
         return self.folder / "results" / str(version) / kind
+
+    def saved_folder(self, version: int) -> Path:
+        """Return where a result in full size lies, as ``varfocus depth`` would write it."""
+        folder = self.result_folder(version)
+        if folder is None or self._results[version]["preview"]:
+            raise InputError(
+                "received a request for a result that is not there yet",
+                "expected one in full size",
+                "Wait until the reconstruction has finished.",
+            )
+        return folder / "result"
+
+    async def measure(self, version: int, kind: str, shapes: list[list[float]]) -> Report:
+        """Measure a line, a step or a region of a result."""
+        corners = tuple((s[0], s[1], s[2], s[3]) for s in shapes)
+        job = Measure(next(self._numbers), self.saved_folder(version), kind, corners)
+        return await self.done(job)
+
+    async def product(self, version: int, suffix: str) -> Path:
+        """Return a file for another program, made on the first request."""
+        source = self.saved_folder(version)
+        target = source.parent / f"depth{suffix}"
+        if not target.exists():
+            await self.done(MakeProduct(next(self._numbers), source, target), thorough=True)
+        return target
 
     def _hear(self, message: Report) -> None:
         """Act on what a worker says."""
@@ -338,6 +362,7 @@ class Workspace:
             "height": 0 if first is None else first.shape[0],
             "dtype": "" if first is None else str(first.dtype),
             "unit": self._unit,
+            "pixel": None if self._pixel is None else asdict(self._pixel),
             "preview": self._preview_size,
             "results": [self._results[v] for v in sorted(self._results)],
             "busy": self._busy,
