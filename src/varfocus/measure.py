@@ -331,7 +331,7 @@ def step_height(
         With error.
     """
     pixels = [_inside(height, region) for region in (first, second)]
-    if np.intersect1d(*pixels).size:
+    if np.intersect1d(pixels[0], pixels[1]).size:
         raise ParameterError(
             f"received the regions {tuple(first)} and {tuple(second)}",
             "expected regions that do not overlap",
@@ -366,7 +366,7 @@ def _inside(height: NDArray[np.floating], region: Region) -> NDArray[np.intp]:
             f"expected one inside {columns} × {rows} pixels",
         )
     number = np.arange(height.size).reshape(height.shape)[y : y + tall, x : x + width].ravel()
-    known = number[np.isfinite(height.ravel()[number])]
+    known: NDArray[np.intp] = number[np.isfinite(height.ravel()[number])]
     if known.size < 3:
         raise _too_few(int(known.size), 3)
     return known

@@ -136,9 +136,7 @@ def find_scale(saved: SavedResult, calibration: Calibration, relief: float) -> S
     pixel = UNCALIBRATED_WIDTH / side
     height = relief * UNCALIBRATED_WIDTH / (high - low) if high > low else pixel
     lacking = " and ".join(
-        option
-        for option, value in (("--pixel-size", size), ("--z-step", metres))
-        if value is None
+        option for option, value in (("--pixel-size", size), ("--z-step", metres)) if value is None
     )
     words = (
         f"the true size is unknown: the longer side is set to {UNCALIBRATED_WIDTH * 1e3:g} mm and "

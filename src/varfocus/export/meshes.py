@@ -70,9 +70,7 @@ def obj(mesh: Mesh, colours: NDArray[np.uint8], note: str) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def ply_points(
-    points: NDArray[np.float32], colours: NDArray[np.uint8], note: str
-) -> bytes:
+def ply_points(points: NDArray[np.float32], colours: NDArray[np.uint8], note: str) -> bytes:
     """Return a binary PLY of coloured points.
 
     Parameters
