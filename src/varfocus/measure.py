@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,8 +139,8 @@ def _monomials(pixels: NDArray[np.intp], shape: tuple[int, ...], degree: int) ->
     return np.stack([u**p * v**q for p in range(degree + 1) for q in range(degree + 1 - p)], axis=1)
 
 
-def _robust_fit(terms: Map, z: Map) -> Map:
-    coefficients: Map = np.linalg.lstsq(terms, z, rcond=None)[0]
+def _robust_fit(terms: Map, z: Map) -> NDArray[np.floating[Any]]:
+    coefficients: NDArray[np.floating[Any]] = np.linalg.lstsq(terms, z, rcond=None)[0]
     for _ in range(FIT_ROUNDS):
         residual = z - terms @ coefficients
         scale = 1.4826 * float(np.median(np.abs(residual - np.median(residual))))
@@ -148,7 +148,7 @@ def _robust_fit(terms: Map, z: Map) -> Map:
             break  # a perfect fit
         weight = np.clip(1.0 - (residual / (TUKEY * scale)) ** 2, 0.0, None) ** 2
         root = np.sqrt(weight)[:, None]
-        new: Map = np.linalg.lstsq(terms * root, z * root[:, 0], rcond=None)[0]
+        new = np.linalg.lstsq(terms * root, z * root[:, 0], rcond=None)[0]
         done = np.abs(new - coefficients).max() <= 1e-9 * np.abs(new).max()
         coefficients = new
         if done:

@@ -95,4 +95,5 @@ def eight_bit(image: NDArray[Any]) -> NDArray[np.uint8]:
     colour: NDArray[Any] = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
     if colour.dtype == np.uint8:
         return colour.astype(np.uint8, copy=False)
-    return np.rint(displayable(colour) * np.float32(255.0)).astype(np.uint8)
+    eight: NDArray[np.uint8] = np.rint(displayable(colour) * np.float32(255.0)).astype(np.uint8)
+    return eight
