@@ -15,6 +15,7 @@ from PIL import Image
 from varfocus.cli import main
 
 RESULTS = {"depth.tif", "confidence.tif", "fused.png", "preview.png", "run.json"}
+"""What every run leaves."""
 
 
 class Outcome(NamedTuple):

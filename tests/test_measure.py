@@ -229,7 +229,7 @@ def test_measuring_by_the_command_line(tmp_path, capsys):
     assert facts["unit"] == "um"
     assert facts["valid_share"] == 1.0
     assert facts["step"]["height"]["value"] == pytest.approx(-7.0, abs=1e-4)
-    assert 0 < facts["step"]["height"]["error"] < 0.1
+    assert 0.05 < facts["step"]["height"]["error"] < 0.3
     rows = list(csv.reader((tmp_path / "r" / "profile.csv").read_text().splitlines()))
     assert rows[0][0] == "distance (um)"
     assert rows[0][3] == "height (um)"
@@ -242,7 +242,7 @@ def test_measuring_by_the_command_line(tmp_path, capsys):
 
 
 def test_a_sinusoid_by_the_command_line(tmp_path, capsys):
-    x, y = grid(40, 200)
+    x, _ = grid(40, 200)
     saved_of(tmp_path / "r", 0.1 * x + 5 * np.sin(2 * np.pi * (x + 0.5) / 20))
     done = varfocus(capsys, "measure", tmp_path / "r", "--region", "0,10,200,20")
     assert done.code == 0

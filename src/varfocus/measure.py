@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,8 +145,8 @@ def _monomials(pixels: NDArray[np.intp], shape: tuple[int, ...], degree: int) ->
     return np.stack([u**p * v**q for p in range(degree + 1) for q in range(degree + 1 - p)], axis=1)
 
 
-def _robust_fit(terms: Map, z: Map) -> Map:
-    coefficients: Map = np.linalg.lstsq(terms, z, rcond=None)[0]
+def _robust_fit(terms: Map, z: Map) -> NDArray[np.floating[Any]]:
+    coefficients: NDArray[np.floating[Any]] = np.linalg.lstsq(terms, z, rcond=None)[0]
     for _ in range(FIT_ROUNDS):
         residual = z - terms @ coefficients
         scale = 1.4826 * float(np.median(np.abs(residual - np.median(residual))))
@@ -154,7 +154,7 @@ def _robust_fit(terms: Map, z: Map) -> Map:
             break  # a perfect fit
         weight = np.clip(1.0 - (residual / (TUKEY * scale)) ** 2, 0.0, None) ** 2
         root = np.sqrt(weight)[:, None]
-        new: Map = np.linalg.lstsq(terms * root, z * root[:, 0], rcond=None)[0]
+        new = np.linalg.lstsq(terms * root, z * root[:, 0], rcond=None)[0]
         done = np.abs(new - coefficients).max() <= 1e-9 * np.abs(new).max()
         coefficients = new
         if done:
@@ -361,7 +361,7 @@ def step_height(
         With error.
     """
     pixels = [_inside(height, region) for region in (first, second)]
-    if np.intersect1d(*pixels).size:
+    if np.intersect1d(pixels[0], pixels[1]).size:
         raise ParameterError(
             f"received the regions {tuple(first)} and {tuple(second)}",
             "expected regions that do not overlap",
@@ -396,7 +396,7 @@ def _inside(height: NDArray[np.floating], region: Region) -> NDArray[np.intp]:
             f"expected one inside {columns} × {rows} pixels",
         )
     number = np.arange(height.size).reshape(height.shape)[y : y + tall, x : x + width].ravel()
-    known = number[np.isfinite(height.ravel()[number])]
+    known: NDArray[np.intp] = number[np.isfinite(height.ravel()[number])]
     if known.size < 3:
         raise _too_few(int(known.size), 3)
     return known

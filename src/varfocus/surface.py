@@ -12,7 +12,6 @@ stays whole, even where a jump is smeared over a few pixels.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,7 +100,7 @@ def height_points(height: NDArray[np.float32], pitch: tuple[float, float]) -> ND
 def coarsening(shape: tuple[int, ...], triangles: int) -> int:
     """Return the least block side for which a grid of `shape` has no more triangles than asked."""
     rows, columns = shape
-    step = max(1, math.floor(math.sqrt(2.0 * rows * columns / max(triangles, 1))) - 1)
+    step = 1
     while 2 * (-(-rows // step) - 1) * (-(-columns // step) - 1) > triangles:
         step += 1
     return step

@@ -23,9 +23,9 @@ RUN_RECORD = "run.json"
 
 
 def result_names(dtype: np.dtype[Any]) -> tuple[str, ...]:
-    """Return the names of the files `write_result` makes for frames of a dtype."""
+    """Return the names of the files `write_result` may make for frames of a dtype."""
     fused = "fused" + images.picture_suffix(dtype)
-    return ("depth.tif", "confidence.tif", fused, "preview.png", RUN_RECORD)
+    return ("depth.tif", "confidence.tif", "uncertainty.tif", fused, "preview.png", RUN_RECORD)
 
 
 def write_result(
@@ -33,13 +33,14 @@ def write_result(
     *,
     depth: NDArray[np.float32],
     confidence: NDArray[np.float32],
+    uncertainty: NDArray[np.float32] | None = None,
     fused: NDArray[Any],
     unit: str,
     pixel_size: PixelSize | None = None,
     record: dict[str, Any],
     overwrite: bool,
 ) -> dict[str, Path]:
-    """Write depth, confidence, fused image, preview and, last, the record of the run.
+    """Write depth, confidence, error, fused image, preview and, last, the record of the run.
 
     Parameters
     ----------
@@ -47,6 +48,8 @@ def write_result(
         Where to.
     depth, confidence, fused : ndarray
         Products.
+    uncertainty : ndarray of shape (H, W), float32, optional
+        Standard error of the depth, for methods that know it.
     unit : str
         Unit of the depth.
     pixel_size : PixelSize, optional
@@ -64,18 +67,23 @@ def write_result(
     names = result_names(fused.dtype)
     prepare_folder(folder, names, overwrite)
     # While files of two runs may lie side by side, the folder must not look complete; and the
-    # fused image of an earlier run may have another suffix.
-    for stale in (RUN_RECORD, "fused.png", "fused.tif"):
+    # fused image of an earlier run may have another suffix, or its method have known its error.
+    for stale in (RUN_RECORD, "fused.png", "fused.tif", "uncertainty.tif"):
         (folder / stale).unlink(missing_ok=True)
     contents = (
         images.float_tiff(depth, unit, "depth", pixel_size),
         images.float_tiff(confidence, "probability", "confidence", pixel_size),
+        None
+        if uncertainty is None
+        else images.float_tiff(uncertainty, unit, "standard error of the depth", pixel_size),
         images.picture(fused)[1],
         figures.preview(depth, unit),
         _json({"varfocus": varfocus.__version__, "python": platform.python_version(), **record}),
     )
     written = {}
     for name, content in zip(names, contents, strict=True):
+        if content is None:
+            continue
         write_atomically(folder / name, content)
         written[Path(name).stem] = folder / name
     return written

@@ -92,7 +92,8 @@ def displayable(image: NDArray[Any]) -> NDArray[np.float32]:
 
 def eight_bit(image: NDArray[Any]) -> NDArray[np.uint8]:
     """Return a picture of any dtype as ``(H, W, 3)`` uint8, grey in all three channels."""
-    colour = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
+    colour: NDArray[Any] = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
     if colour.dtype == np.uint8:
-        return colour
-    return np.rint(displayable(colour) * np.float32(255.0)).astype(np.uint8)
+        return colour.astype(np.uint8, copy=False)
+    eight: NDArray[np.uint8] = np.rint(displayable(colour) * np.float32(255.0)).astype(np.uint8)
+    return eight
