@@ -8,9 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("starlette", reason="the extra “app” is not installed")
-
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 

@@ -99,7 +99,11 @@ export class Measure {
     const place = el("div", { class: "plot" });
     this.answer.replaceChildren(el("h3", {}, answer.title), table, place, answer.note ? el("p", { class: "small muted" }, answer.note) : "");
     const profile = answer.profile;
-    if (!profile) return;
+    if (profile) this.drawProfile(place, profile);
+    this.answer.scrollIntoView({ block: "nearest" });
+  }
+
+  private drawProfile(place: HTMLElement, profile: NonNullable<Answer["profile"]>): void {
     const style = getComputedStyle(document.documentElement);
     const line = style.getPropertyValue("--line").trim();
     const axis = { stroke: style.getPropertyValue("--muted").trim(), grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "11px system-ui", labelFont: "11px system-ui" };

@@ -7,7 +7,7 @@ jobs, such as frames at preview size, stays on the worker's `Bench`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,16 +16,22 @@ from numpy.typing import NDArray
 
 from varfocus import measure, pipeline
 from varfocus.app.tiles import as_rgba, write_pyramid
+from varfocus.depth import index_to_depth
 from varfocus.errors import ParameterError
 from varfocus.params import Params, Resources
-from varfocus.progress import Progress
 from varfocus.products import make_product
+from varfocus.progress import Progress
 from varfocus.result import Result
 from varfocus.saved import SavedResult, load_result
 from varfocus.stack import ArrayFrame, FocusStack
+from varfocus.witness import Place, testify
 
 PREVIEW_SIDE = 448
 """Longest side in pixels at which a change is answered at once."""
+
+
+HELD_BYTES = 768 << 20
+"""Stacks up to this size are held in memory, to answer clicks at once."""
 
 
 @dataclass
@@ -38,10 +44,25 @@ class Bench:
         Frames at preview size, by the page's number of the frame.
     saved : SavedResult or None
         The result that was measured last.
+    large : dict of int to ArrayFrame
+        Frames in full size, if they are small enough to be held.
     """
 
     small: dict[int, ArrayFrame] = field(default_factory=dict)
     saved: SavedResult | None = None
+    large: dict[int, ArrayFrame] = field(default_factory=dict)
+
+    def full(self, stack: FocusStack, ids: Sequence[int]) -> FocusStack | None:
+        """Return the stack in memory, decoded once; None if it is too large for that."""
+        height, width = stack.shape
+        if len(stack) * height * width * stack.channels * stack.dtype.itemsize > HELD_BYTES:
+            return None
+        if set(self.large) - set(ids):
+            self.large.clear()  # other frames than before
+        missing = [k for k, frame_id in enumerate(ids) if frame_id not in self.large]
+        for k in missing:
+            self.large[ids[k]] = ArrayFrame(stack.frames[k].name, stack.read(k))
+        return replace(stack, frames=[self.large[i] for i in ids])
 
     def result(self, folder: Path) -> SavedResult:
         """Return a saved result; the last one asked for stays in memory."""
@@ -177,6 +198,88 @@ class Solve:
             progress("writing", 0, 1)
             result.save(self.folder / "result", overwrite=True, command=self.command)
         return write_maps(result, self.folder)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Show what the depth of one pixel rests on.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    stack : FocusStack
+        Frames.
+    ids : tuple of int
+        The page's number of each frame.
+    params : Params
+        How the result was made.
+    findings : dict or None
+        What the method found out about the stack.
+    maps : Path
+        Folder of the result's maps.
+    x, y : int
+        Column and row in full size.
+    """
+
+    id: int
+    stack: FocusStack
+    ids: tuple[int, ...]
+    params: Params
+    findings: dict[str, object] | None
+    maps: Path
+    x: int
+    y: int
+    newest: str = "curve"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Return contrast and model over focus, the depth, its error and its confidence."""
+        del progress
+        stack, note = bench.full(self.stack, self.ids), ""
+        if stack is None:
+            stack = bench.preview(self.stack, self.ids)
+            note = "Contrast at preview size: the frames are too large to hold."
+        x, y = self._place(stack.shape)
+        index = self._map("index")
+        shown = self._place(index.shape)
+        place = Place("", x, y)
+        at = index[shown[1], shown[0]]
+        (witness,) = testify(
+            stack, self.params, np.full(stack.shape, at, np.float32), [place], self.findings
+        )
+        frames = np.arange(len(stack), dtype=np.float32)
+        model = np.empty((0, 2)) if witness.model is None else witness.model
+        order = 1 if stack.focus is None or stack.focus[-1] > stack.focus[0] else -1
+        depth = float(self._map("depth")[shown[1], shown[0]])
+        sigma = self._map("uncertainty")[shown[1], shown[0]] if self._has("uncertainty") else None
+        return {
+            "focus": index_to_depth(frames, stack.focus)[::order].tolist(),
+            "contrast": witness.contrast[::order].tolist(),
+            "model_focus": index_to_depth(model[:, 0].astype(np.float32), stack.focus)[
+                ::order
+            ].tolist(),
+            "model": model[::order, 1].tolist(),
+            "depth": depth if np.isfinite(depth) else None,
+            "uncertainty": float(sigma) if sigma is not None and np.isfinite(sigma) else None,
+            "confidence": float(self._map("confidence")[shown[1], shown[0]]),
+            "unit": stack.unit,
+            "note": note,
+        }
+
+    def _has(self, name: str) -> bool:
+        return (self.maps / name).is_dir()
+
+    def _map(self, name: str) -> NDArray[np.float32]:
+        values: NDArray[np.float32] = np.load(
+            self.maps / name / "0.npy", mmap_mode="r", allow_pickle=False
+        )
+        return values
+
+    def _place(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """Return the pixel in an image of another size."""
+        height, width = self.stack.shape
+        x, y = self.x * shape[1] // width, self.y * shape[0] // height
+        return min(x, shape[1] - 1), min(y, shape[0] - 1)
 
 
 @dataclass(frozen=True)
@@ -334,6 +437,7 @@ def write_maps(result: Result, folder: Path) -> dict[str, Any]:
         },
         "warnings": list(result.warnings),
         "seconds": round(result.seconds, 3),
+        "findings": result.findings,
         "sure": float((result.confidence >= 0.9).mean()),
     }
 

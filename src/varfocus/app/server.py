@@ -217,12 +217,18 @@ class Page:
             headers={"cache-control": "private, max-age=3600"},
         )
 
+    async def curve(self, request: Request) -> Response:
+        """Return what the depth of one pixel rests on."""
+        x, y = (_whole(request.query_params.get(name, ""), name) for name in "xy")
+        report = await self.workspace.curve(request.path_params["version"], x, y)
+        return JSONResponse({k: v for k, v in report.items() if k not in ("id", "kind")})
+
     async def measure(self, request: Request) -> Response:
         """Measure a line, a step or a region."""
         body = await _body(request)
         kind, shapes = body.get("kind"), body.get("shapes")
         wanted = {"line": 1, "step": 2, "region": 1}.get(str(kind))
-        if wanted is None or not _are_boxes(shapes, wanted):
+        if wanted is None or not isinstance(shapes, list) or not _are_boxes(shapes, wanted):
             raise ParameterError(
                 f"received kind {kind!r}", "expected line, step or region, and its corners"
             )
@@ -278,6 +284,7 @@ def application(page: Page, token: str, hosts: tuple[str, ...]) -> ASGIApp:
         Route("/api/frames/{id:int}/preview", page.frame_preview),
         Route("/api/frames/{id:int}/" + tile, page.frame_tile),
         Route("/api/palettes", page.palettes),
+        Route("/api/results/{version:int}/curve", page.curve),
         Route("/api/results/{version:int}/measure", page.measure, methods=["POST"]),
         Route("/api/results/{version:int}/products/{name}", page.product),
         Route("/api/results/{version:int}/{map}/{kind}/" + tile, page.map_tile),
@@ -320,6 +327,13 @@ async def _body(request: Request) -> dict[str, Any]:
     return body
 
 
+def _whole(text: str, name: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ParameterError(f"received {name} = {text!r}", "expected a whole number") from error
+
+
 def _whole_list(body: dict[str, Any], key: str) -> list[int]:
     values = body.get(key)
     if not isinstance(values, list) or not all(isinstance(v, int) for v in values):
@@ -344,10 +358,9 @@ def _palettes() -> bytes:
     )
 
 
-def _are_boxes(shapes: Any, wanted: int) -> bool:
+def _are_boxes(shapes: list[Any], wanted: int) -> bool:
     return (
-        isinstance(shapes, list)
-        and len(shapes) == wanted
+        len(shapes) == wanted
         and all(isinstance(shape, list) and len(shape) == 4 for shape in shapes)
         and all(isinstance(v, int | float) and math.isfinite(v) for s in shapes for v in s)
     )

@@ -31,7 +31,8 @@ def halved(pixels: NDArray[Any]) -> NDArray[Any]:
     corners = [even[i::2, j::2].astype(np.float32) for i in (0, 1) for j in (0, 1)]
     if np.issubdtype(pixels.dtype, np.integer):
         mean = sum(corners[1:], corners[0]) * np.float32(0.25)
-        return np.rint(mean).astype(pixels.dtype)
+        rounded: NDArray[Any] = np.rint(mean).astype(pixels.dtype)
+        return rounded
     known = sum(np.isfinite(c).astype(np.float32) for c in corners)
     total = sum(np.nan_to_num(c, nan=0.0) for c in corners)
     with np.errstate(invalid="ignore"):
@@ -40,7 +41,7 @@ def halved(pixels: NDArray[Any]) -> NDArray[Any]:
 
 
 def write_pyramid(folder: Path, pixels: NDArray[Any]) -> None:
-    """Write a map or picture and its halvings, down to one tile, as ``0.npy``, ``1.npy``, …
+    """Write a map or picture and its halvings, down to one tile, as ``0.npy``, ``1.npy`` and so on.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from typing import Any
 from varfocus.errors import VarfocusError
 
 Report = dict[str, Any]
-"""What a worker says: ``id``, ``kind`` ("progress", "done", "failed", "dropped") and particulars."""
+"""What a worker says: ``id``, ``kind`` ("progress", "done", "failed", "dropped"), particulars."""
 
 
 class Superseded(Exception):  # noqa: N818  (nothing went wrong)

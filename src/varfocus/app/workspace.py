@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from natsort import natsorted, ns
 
-from varfocus.app.jobs import LoadPreviews, MakeProduct, Measure, ShowFrame, Solve
+from varfocus.app.jobs import Curve, LoadPreviews, MakeProduct, Measure, ShowFrame, Solve
 from varfocus.app.worker import Report, Worker
 from varfocus.errors import InputError, ParameterError, VarfocusError
 from varfocus.io.frames import probe_files
@@ -78,6 +78,7 @@ class Workspace:
         self._pixel: PixelSize | None = None
         self._results: dict[int, dict[str, Any]] = {}
         self._asked: dict[int, Solve] = {}
+        self._made: dict[int, Solve] = {}
         self._futures: dict[int, asyncio.Future[Report]] = {}
         self._wanted = 0
         self._busy: dict[str, Any] | None = None
@@ -222,6 +223,7 @@ class Workspace:
         folder = self.folder / "results" / str(version)
         job = Solve(version, stack, ids, params, folder / "preview", preview=True, command="")
         self._asked = {version: job} if settled else {}
+        self._made[version] = job
         self._busy = {"version": version, "stage": "starting", "done": 0, "total": 1}
         self._quick.send(job)
         self._publish({"kind": "busy", **self._busy})
@@ -266,6 +268,22 @@ class Workspace:
                 "Wait until the reconstruction has finished.",
             )
         return folder / "result"
+
+    async def curve(self, version: int, x: int, y: int) -> Report:
+        """Return what the depth of one pixel rests on."""
+        folder, asked = self.result_folder(version), self._made.get(version)
+        if folder is None or asked is None:
+            raise InputError(f"received result {version}", "expected one that is still there")
+        height, width = asked.stack.shape
+        if not (0 <= x < width and 0 <= y < height):
+            raise ParameterError(
+                f"received the pixel {x}, {y}", f"expected one inside {width} × {height}"
+            )
+        findings = self._results[version]["findings"]
+        job = Curve(
+            next(self._numbers), asked.stack, asked.ids, asked.params, findings, folder, x, y
+        )
+        return await self.done(job)
 
     async def measure(self, version: int, kind: str, shapes: list[list[float]]) -> Report:
         """Measure a line, a step or a region of a result."""
@@ -346,6 +364,7 @@ class Workspace:
         old += sorted(set(self._results) - set(old))[:-KEPT_RESULTS]
         for version in old:
             del self._results[version]
+            self._made.pop(version, None)
             shutil.rmtree(self.folder / "results" / str(version), ignore_errors=True)
 
     def state(self) -> dict[str, Any]:
