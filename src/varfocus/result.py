@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import export
+from varfocus.errors import InputError
+from varfocus.export.report import Findings, report_page
 from varfocus.minimise import Trace
 from varfocus.params import Params
 from varfocus.stack import FRAMES, FocusStack
 from varfocus.units import PixelSize
+from varfocus.witness import contrast_curves, telling_places
 
 
 @dataclass(frozen=True)
@@ -87,14 +90,19 @@ class Result:
         return self.stack.pixel_size
 
     def save(
-        self, folder: str | Path, *, overwrite: bool = False, command: str = ""
+        self,
+        folder: str | Path,
+        *,
+        overwrite: bool = False,
+        command: str = "",
+        report: bool = True,
     ) -> dict[str, Path]:
         """Write all products into a folder.
 
         ``depth.tif`` (float32, opens calibrated in Fiji), ``confidence.tif``, ``uncertainty.tif``
         where the method knows it, ``fused.png`` (or ``fused.tif`` for floating-point frames),
-        ``preview.png``, and last ``run.json`` with every parameter: its presence means that the
-        folder is complete.
+        ``preview.png``, ``report.html``, and last ``run.json`` with every parameter: its presence
+        means that the folder is complete.
 
         Parameters
         ----------
@@ -104,6 +112,8 @@ class Result:
             Replace files of an earlier run.
         command : str
             The command that asked for it, for the record.
+        report : bool
+            Write ``report.html`` too, for which the frames are read once more.
 
         Returns
         -------
@@ -115,6 +125,7 @@ class Result:
         OutputError
             If the folder cannot be written, or holds results already.
         """
+        record = self.record(command)
         return export.write_result(
             Path(folder),
             depth=self.depth,
@@ -123,14 +134,51 @@ class Result:
             fused=self.fused,
             unit=self.unit,
             pixel_size=self.pixel_size,
-            record=self.record(command),
+            record=record,
+            report=self.report(record) if report else None,
             overwrite=overwrite,
+        )
+
+    def report(self, record: dict[str, Any]) -> bytes:
+        """Return the report on this result as one self-contained HTML page.
+
+        Parameters
+        ----------
+        record : dict
+            From `record`.
+
+        Returns
+        -------
+        bytes
+            The page. Contrast curves are left out if the frames cannot be read any more.
+        """
+        try:
+            witnesses = contrast_curves(
+                self.stack,
+                self.params,
+                self.index,
+                telling_places(self.index, self.confidence),
+                self.findings,
+            )
+        except InputError:
+            witnesses = []
+        return report_page(
+            Findings(
+                record=record,
+                depth=self.depth,
+                confidence=self.confidence,
+                fused=self.fused,
+                witnesses=witnesses,
+                trace=self.trace,
+                pixel_size=self.pixel_size,
+            )
         )
 
     def record(self, command: str = "") -> dict[str, Any]:
         """Return what run.json says, as plain data."""
         finite = self.depth[np.isfinite(self.depth)]
         return {
+            **export.describe_software(),
             "command": command,
             "parameters": self.params.as_keywords(),
             "input": export.describe_input(self.stack),

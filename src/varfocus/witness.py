@@ -115,7 +115,7 @@ def _near(at: int, size: int) -> slice:
     return slice(max(at - reach, 0), at + reach + 1)
 
 
-def testify(
+def contrast_curves(
     stack: FocusStack,
     params: Params,
     index: Float,

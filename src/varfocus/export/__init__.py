@@ -25,7 +25,15 @@ RUN_RECORD = "run.json"
 def result_names(dtype: np.dtype[Any]) -> tuple[str, ...]:
     """Return the names of the files `write_result` may make for frames of a dtype."""
     fused = "fused" + images.picture_suffix(dtype)
-    return ("depth.tif", "confidence.tif", "uncertainty.tif", fused, "preview.png", RUN_RECORD)
+    return (
+        "depth.tif",
+        "confidence.tif",
+        "uncertainty.tif",
+        fused,
+        "preview.png",
+        "report.html",
+        RUN_RECORD,
+    )
 
 
 def write_result(
@@ -38,6 +46,7 @@ def write_result(
     unit: str,
     pixel_size: PixelSize | None = None,
     record: dict[str, Any],
+    report: bytes | None = None,
     overwrite: bool,
 ) -> dict[str, Path]:
     """Write depth, confidence, error, fused image, preview and, last, the record of the run.
@@ -55,7 +64,9 @@ def write_result(
     pixel_size : PixelSize, optional
         Size of a pixel in the scene.
     record : dict
-        What run.json will say beside the version.
+        What run.json will say.
+    report : bytes, optional
+        The report as HTML.
     overwrite : bool
         Replace what an earlier run left.
 
@@ -68,7 +79,7 @@ def write_result(
     prepare_folder(folder, names, overwrite)
     # While files of two runs may lie side by side, the folder must not look complete; and the
     # fused image of an earlier run may have another suffix, or its method have known its error.
-    for stale in (RUN_RECORD, "fused.png", "fused.tif", "uncertainty.tif"):
+    for stale in (RUN_RECORD, "fused.png", "fused.tif", "uncertainty.tif", "report.html"):
         (folder / stale).unlink(missing_ok=True)
     contents = (
         images.float_tiff(depth, unit, "depth", pixel_size),
@@ -78,7 +89,8 @@ def write_result(
         else images.float_tiff(uncertainty, unit, "standard error of the depth", pixel_size),
         images.picture(fused)[1],
         figures.preview(depth, unit),
-        _json({"varfocus": varfocus.__version__, "python": platform.python_version(), **record}),
+        report,
+        _json(record),
     )
     written = {}
     for name, content in zip(names, contents, strict=True):
@@ -87,6 +99,11 @@ def write_result(
         write_atomically(folder / name, content)
         written[Path(name).stem] = folder / name
     return written
+
+
+def describe_software() -> dict[str, str]:
+    """Return what made a result: the versions of varfocus and Python."""
+    return {"varfocus": varfocus.__version__, "python": platform.python_version()}
 
 
 def describe_input(stack: FocusStack) -> dict[str, Any]:

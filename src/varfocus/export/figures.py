@@ -88,7 +88,7 @@ def panels(
     from matplotlib.figure import Figure
 
     depths = [p.image for p in pictures if not _is_photo(p)]
-    low, high = limits or _range(depths)
+    low, high = limits or colour_range(depths)
     rows = -(-len(pictures) // columns)
     height, breadth = pictures[0].image.shape[:2]
     cell = width / columns
@@ -124,7 +124,8 @@ def _is_photo(entry: Panel) -> bool:
     return entry.photo or entry.image.ndim == 3
 
 
-def _range(depths: Sequence[NDArray[Any]]) -> tuple[float, float]:
+def colour_range(depths: Sequence[NDArray[Any]]) -> tuple[float, float]:
+    """Return the 0.5th and 99.5th percentile of all known depths: where colours begin and end."""
     known = [d[np.isfinite(d)] for d in depths]
     values = np.concatenate(known) if known else np.zeros(0)
     if values.size == 0:
