@@ -205,6 +205,29 @@ def test_frames_become_a_result_with_maps_measurements_and_products(
     np.testing.assert_array_equal(pixels.reshape(48, 64, 4)[..., :3], first)
 
 
+def test_a_saved_result_opens_with_its_frames(
+    shots: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from varfocus import load_result, reconstruct
+
+    made = reconstruct(read_stack(str(shots)), "classic", window=5)
+    made.save(tmp_path / "result")
+    monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
+    page = server.Page(load_result(tmp_path / "result"))
+    with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}") as client:
+        client.get(f"/?token={TOKEN}")
+        result = wait_for(client, 60, "saved result")
+        version = result["version"]
+        tile = client.get(f"/api/results/{version}/depth/full/0/0/0").content
+        np.testing.assert_array_equal(np.frombuffer(tile, np.float32), made.depth.ravel())
+        curve = client.get(f"/api/results/{version}/curve?x=20&y=30").json()
+        assert curve["focus"] == list(range(6))
+        assert curve["depth"] == made.depth[30, 20]
+        assert client.get(f"/api/results/{version}/curve?x=64&y=0").status_code == 400
+        assert client.get(f"/api/results/{version}/products/depth.glb").content[:4] == b"glTF"
+    assert not (tmp_path / "result" / "depth.glb").exists()
+
+
 def test_frames_are_reordered_and_left_out(client: TestClient, shots: Path) -> None:
     for path in sorted(shots.iterdir()):
         upload(client, path)

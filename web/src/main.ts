@@ -145,7 +145,7 @@ function showPanes(): void {
 
 function showHeads(): void {
   document.querySelectorAll(".pane-head").forEach((head) => head.remove());
-  if (kept.view === "3d" || !state.frames.length) return;
+  if (kept.view === "3d" || !state.width) return;
   const rects = viewer.rects();
   paneChoices().forEach((choice, k) => {
     const wipe = kept.view === "wipe";
@@ -376,7 +376,7 @@ function showState(): void {
   byId("source").textContent = state.frames.length
     ? `${state.source} ${state.frames.length} frames · ${state.width} × ${state.height} · ${state.dtype}`.trim()
     : "";
-  byId("welcome").hidden = state.frames.length > 0;
+  byId("welcome").hidden = state.frames.length > 0 || state.results.length > 0 || state.busy !== null;
   byId("strip").hidden = state.frames.length === 0;
   for (const section of sections) section.hidden = !newest();
   controls.enable(state.frames.filter((f) => f.included).length >= 3);

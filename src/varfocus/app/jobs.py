@@ -24,7 +24,7 @@ from varfocus.progress import Progress
 from varfocus.result import Result
 from varfocus.saved import SavedResult, load_result
 from varfocus.stack import ArrayFrame, FocusStack
-from varfocus.witness import Place, testify
+from varfocus.witness import Place, contrast_curves
 
 PREVIEW_SIDE = 448
 """Longest side in pixels at which a change is answered at once."""
@@ -197,7 +197,7 @@ class Solve:
         if not self.preview:
             progress("writing", 0, 1)
             result.save(self.folder / "result", overwrite=True, command=self.command)
-        return write_maps(result, self.folder)
+        return show_result(result, self.folder)
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ class Curve:
         shown = self._place(index.shape)
         place = Place("", x, y)
         at = index[shown[1], shown[0]]
-        (witness,) = testify(
+        (witness,) = contrast_curves(
             stack, self.params, np.full(stack.shape, at, np.float32), [place], self.findings
         )
         frames = np.arange(len(stack), dtype=np.float32)
@@ -397,48 +397,100 @@ def _region(shape: tuple[float, float, float, float], size: tuple[int, ...]) -> 
     return measure.Region(left, top, right - left, bottom - top)
 
 
-def write_maps(result: Result, folder: Path) -> dict[str, Any]:
-    """Write what the page shows of a result, and return what it must know about it.
+@dataclass(frozen=True)
+class OpenResult:
+    """Show a result that was saved before.
 
     Parameters
     ----------
-    result : Result
-        Of a reconstruction.
+    id : int
+        Number of the job and version of the result.
+    saved : Path
+        The folder ``varfocus depth`` wrote.
     folder : Path
-        One folder of levels per map.
-
-    Returns
-    -------
-    dict
-        Size, unit, ranges of the maps, warnings: plain data.
+        Where the maps go.
     """
-    height, width = result.depth.shape
-    maps: dict[str, NDArray[np.float32]] = {
-        "depth": result.depth,
-        "confidence": result.confidence,
-        "index": result.index,
-    }
+
+    id: int
+    saved: Path
+    folder: Path
+    newest: str = "solve"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Read it and write the maps."""
+        progress("reading", 0, 1)
+        saved = bench.result(self.saved)
+        record = saved.record
+        focus = record["input"]["focus"]
+        index = saved.depth
+        if focus is not None:
+            order = np.argsort(focus)
+            index = np.interp(saved.depth, np.asarray(focus)[order], order).astype(np.float32)
+        maps = {"depth": saved.depth, "confidence": saved.confidence, "index": index}
+        if saved.uncertainty is not None:
+            maps["uncertainty"] = saved.uncertainty
+        integer = np.issubdtype(saved.fused.dtype, np.integer)
+        peak = float(np.iinfo(saved.fused.dtype).max) if integer else float(saved.fused.max())
+        write_maps(self.folder, maps, as_rgba(saved.fused, 1.0 / (peak or 1.0)))
+        parameters = record["parameters"]
+        return about_maps(maps, saved.unit, parameters) | {
+            "warnings": record["warnings"],
+            "seconds": record["seconds"],
+            "findings": record.get("findings"),
+            "command": record.get("command", ""),
+        }
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Do nothing; but it takes the place of whatever was being solved."""
+
+    id: int
+    newest: str = "solve"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Do nothing."""
+        del bench, progress
+        return {}
+
+
+def show_result(result: Result, folder: Path) -> dict[str, Any]:
+    """Write what the page shows of a result, and return what it must know about it."""
+    maps = {"depth": result.depth, "confidence": result.confidence, "index": result.index}
     if result.uncertainty is not None:
         maps["uncertainty"] = result.uncertainty
+    write_maps(folder, maps, as_rgba(result.fused, result.stack.scale, white(result.stack)))
+    return about_maps(maps, result.unit, result.params.as_keywords()) | {
+        "warnings": list(result.warnings),
+        "seconds": round(result.seconds, 3),
+        "findings": result.findings,
+    }
+
+
+def write_maps(folder: Path, maps: dict[str, NDArray[np.float32]], fused: NDArray[Any]) -> None:
+    """Write maps and all-in-focus image in tiles, one folder of levels each."""
     for name, values in maps.items():
         write_pyramid(folder / name, values)
-    fused = as_rgba(result.fused, result.stack.scale, white(result.stack))
     write_pyramid(folder / "fused", fused)
-    units = {"depth": result.unit, "index": "frames", "uncertainty": result.unit}
+
+
+def about_maps(
+    maps: dict[str, NDArray[np.float32]], unit: str, parameters: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what the page must know about the maps of a result, as plain data."""
+    height, width = maps["depth"].shape
+    units = {"depth": unit, "index": "frames", "uncertainty": unit}
     return {
         "width": width,
         "height": height,
-        "unit": result.unit,
-        "method": result.params.method,
-        "parameters": result.params.as_keywords(),
+        "unit": unit,
+        "method": parameters["method"],
+        "parameters": parameters,
         "maps": {
             name: {"unit": units.get(name, ""), "range": shown_range(name, values)}
             for name, values in maps.items()
         },
-        "warnings": list(result.warnings),
-        "seconds": round(result.seconds, 3),
-        "findings": result.findings,
-        "sure": float((result.confidence >= 0.9).mean()),
+        "sure": float((maps["confidence"] >= 0.9).mean()),
     }
 
 

@@ -31,6 +31,7 @@ from varfocus.errors import InputError, ParameterError, TooLargeError, VarfocusE
 from varfocus.export import images
 from varfocus.io import read_stack
 from varfocus.products import PRODUCTS
+from varfocus.saved import SavedResult
 from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
 
@@ -65,14 +66,14 @@ class Page:
 
     Parameters
     ----------
-    stack : FocusStack or None
-        Frames to begin with.
+    content : FocusStack, SavedResult or None
+        What to begin with: frames, or a result.
     source : str
         What the user called them.
     """
 
-    def __init__(self, stack: FocusStack | None = None, source: str = "") -> None:
-        self._stack, self._source = stack, source
+    def __init__(self, content: FocusStack | SavedResult | None = None, source: str = "") -> None:
+        self._content, self._source = content, source
         self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
         self._uploads = 0
 
@@ -81,8 +82,10 @@ class Page:
         """Open the workspace while the server runs."""
         self.workspace = Workspace(self._publish)
         try:
-            if self._stack is not None:
-                self.workspace.open(self._stack, self._source)
+            if isinstance(self._content, FocusStack):
+                self.workspace.open(self._content, self._source)
+            elif self._content is not None:
+                self.workspace.open_result(self._content)
             yield
         finally:
             self.workspace.close()

@@ -20,11 +20,22 @@ from typing import Any
 import numpy as np
 from natsort import natsorted, ns
 
-from varfocus.app.jobs import Curve, LoadPreviews, MakeProduct, Measure, ShowFrame, Solve
+from varfocus.app.jobs import (
+    Curve,
+    Drop,
+    LoadPreviews,
+    MakeProduct,
+    Measure,
+    OpenResult,
+    ShowFrame,
+    Solve,
+)
 from varfocus.app.worker import Report, Worker
 from varfocus.errors import InputError, ParameterError, VarfocusError
+from varfocus.io import read_stack
 from varfocus.io.frames import probe_files
 from varfocus.params import STAGES, STAGES_OF_METHOD, Params
+from varfocus.saved import SavedResult
 from varfocus.stack import FRAMES, FocusStack, Frame
 from varfocus.units import PixelSize
 
@@ -79,6 +90,7 @@ class Workspace:
         self._results: dict[int, dict[str, Any]] = {}
         self._asked: dict[int, Solve] = {}
         self._made: dict[int, Solve] = {}
+        self._saved: dict[int, Path] = {}
         self._futures: dict[int, asyncio.Future[Report]] = {}
         self._wanted = 0
         self._busy: dict[str, Any] | None = None
@@ -110,6 +122,25 @@ class Workspace:
         ]
         self._unit, self._source, self._pixel = stack.unit, source, stack.pixel_size
         self._load()
+
+    def open_result(self, saved: SavedResult) -> None:
+        """Show a result that was saved before, with its frames if they are still there."""
+        files = [Path(file["path"]) for file in saved.record["input"]["files"]]
+        if files and all(path.is_file() for path in files):
+            names = [str(path) for path in files]
+            stack = read_stack(names[0] if len(names) == 1 else names)
+            self.open(
+                stack.with_focus(saved.record["input"]["focus"], saved.unit), str(saved.folder)
+            )
+        version = self._wanted = next(self._numbers)
+        self._saved[version] = saved.folder
+        if self._frames:
+            stack, ids = self.stack()
+            params = Params.from_keywords(**saved.record["parameters"])
+            self._made[version] = Solve(version, stack, ids, params, saved.folder, preview=False)
+        self._busy = {"version": version, "stage": "reading", "done": 0, "total": 1}
+        folder = self.folder / "results" / str(version) / "full"
+        self._thorough.send(OpenResult(version, saved.folder, folder))
 
     def add(self, path: Path, name: str) -> None:
         """Add an uploaded file, at the place that its name gives it.
@@ -225,6 +256,7 @@ class Workspace:
         self._asked = {version: job} if settled else {}
         self._made[version] = job
         self._busy = {"version": version, "stage": "starting", "done": 0, "total": 1}
+        self._thorough.send(Drop(next(self._numbers)))
         self._quick.send(job)
         self._publish({"kind": "busy", **self._busy})
         return version
@@ -267,13 +299,17 @@ class Workspace:
                 "expected one in full size",
                 "Wait until the reconstruction has finished.",
             )
-        return folder / "result"
+        return self._saved.get(version, folder / "result")
 
     async def curve(self, version: int, x: int, y: int) -> Report:
         """Return what the depth of one pixel rests on."""
         folder, asked = self.result_folder(version), self._made.get(version)
         if folder is None or asked is None:
-            raise InputError(f"received result {version}", "expected one that is still there")
+            raise InputError(
+                "received a result without its frames",
+                "expected the frames at the place that its run.json names",
+                "Contrast curves need the frames; everything else works without them.",
+            )
         height, width = asked.stack.shape
         if not (0 <= x < width and 0 <= y < height):
             raise ParameterError(
@@ -294,7 +330,7 @@ class Workspace:
     async def product(self, version: int, suffix: str) -> Path:
         """Return a file for another program, made on the first request."""
         source = self.saved_folder(version)
-        target = source.parent / f"depth{suffix}"
+        target = self.folder / "results" / str(version) / "full" / f"depth{suffix}"
         if not target.exists():
             await self.done(MakeProduct(next(self._numbers), source, target), thorough=True)
         return target
@@ -325,7 +361,9 @@ class Workspace:
         if message["kind"] == "failed":
             future.set_exception(InputError(message["message"]))
         elif message["kind"] == "dropped":
-            future.cancel()
+            future.set_exception(
+                InputError("received a newer request", "and answered that instead")
+            )
         else:
             future.set_result(message)
 
@@ -337,7 +375,7 @@ class Workspace:
     def _finish(self, message: Report) -> None:
         version = message["id"]
         asked = self._asked.get(version)
-        preview = asked is None or asked.preview
+        preview = version not in self._saved and (asked is None or asked.preview)
         about = {key: value for key, value in message.items() if key not in ("id", "kind")}
         self._results[version] = {"version": version, "preview": preview, **about}
         self._forget_old()
@@ -374,11 +412,15 @@ class Workspace:
             for f in self._frames
         ]
         first = self._frames[0].frame if self._frames else None
+        shown = self._results[max(self._results)] if self._results else None
+        height, width = first.shape[:2] if first is not None else (0, 0)
+        if first is None and shown is not None:
+            height, width = shown["height"], shown["width"]
         return {
             "source": self._source,
             "frames": frames,
-            "width": 0 if first is None else first.shape[1],
-            "height": 0 if first is None else first.shape[0],
+            "width": width,
+            "height": height,
             "dtype": "" if first is None else str(first.dtype),
             "unit": self._unit,
             "pixel": None if self._pixel is None else asdict(self._pixel),

@@ -52,7 +52,7 @@ EXAMPLES = {
     "simulate": ("varfocus simulate cone --texture photo.png -o stack/",),
     "reproduce": ("varfocus reproduce --quick", "varfocus reproduce table1 --texture rings.tif"),
     "info": ("varfocus info shots/",),
-    "app": ("varfocus app shots/", "varfocus app"),
+    "app": ("varfocus app shots/", "varfocus app result/", "varfocus app"),
 }
 
 BUG_EXIT_CODE = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 import webbrowser
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -12,6 +13,9 @@ from cyclopts import Parameter
 from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.source import Focus, FocusOptions, load
 from varfocus.errors import OutputError, UsageError
+from varfocus.export import RUN_RECORD
+from varfocus.saved import SavedResult, load_result
+from varfocus.stack import FocusStack
 
 LOOPBACK = "127.0.0.1"
 
@@ -31,7 +35,8 @@ def app(
     Parameters
     ----------
     source
-        A folder, a pattern, several files or a multi-page file. Without it the page asks.
+        A folder, a pattern, several files or a multi-page file; or the output folder of varfocus
+        depth. Without it the page asks.
     port
         Port on 127.0.0.1; by default any that is free.
     browser
@@ -55,13 +60,17 @@ def app(
             "Install a wheel of varfocus, or run “make page” in the source tree (needs Node.js).",
         )
     narrator = Narrator(talk)
-    stack = load(list(source), focus, narrator) if source else None
+    content: FocusStack | SavedResult | None = None
+    if len(source) == 1 and (Path(source[0]) / RUN_RECORD).is_file():
+        content = load_result(source[0])
+    elif source:
+        content = load(list(source), focus, narrator)
     listener = _listen(port)
     address = f"{LOOPBACK}:{listener.getsockname()[1]}"
     token = new_token()
     hosts = (address, address.replace(LOOPBACK, "localhost"))
     url = f"http://{address}/?token={token}"
-    page = Page(stack, source[0] if len(source) == 1 else "")
+    page = Page(content, source[0] if len(source) == 1 else "")
     server = uvicorn.Server(
         uvicorn.Config(
             application(page, token, hosts),
