@@ -129,8 +129,9 @@ class Workspace:
         if files and all(path.is_file() for path in files):
             names = [str(path) for path in files]
             stack = read_stack(names[0] if len(names) == 1 else names)
+            focus = saved.record["input"]["focus"]
             self.open(
-                stack.with_focus(saved.record["input"]["focus"], saved.unit), str(saved.folder)
+                stack if focus is None else stack.with_focus(focus, saved.unit), str(saved.folder)
             )
         version = self._wanted = next(self._numbers)
         self._saved[version] = saved.folder
