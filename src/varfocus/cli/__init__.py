@@ -24,6 +24,7 @@ COMMANDS = {
     "depth": "Turn a focus stack into a depth map and an all-in-focus image.",
     "export": "Make meshes, depth maps and metrology files from a result.",
     "measure": "Measure roughness, profiles and steps of a result.",
+    "animate": "Make a rocking view of a result, or a sweep through focus.",
     "compare": "Show the paper's comparison of methods on a focus stack.",
     "simulate": "Make a focus stack with known depth.",
     "reproduce": "Repeat the experiments of the paper.",
@@ -47,6 +48,10 @@ EXAMPLES = {
         "varfocus measure out/",
         "varfocus measure out/ --line 10,200,900,200 --width 5",
         "varfocus measure out/ --step 10,10,80,80 200,10,80,80",
+    ),
+    "animate": (
+        "varfocus animate out/ -o rocking.webp",
+        "varfocus animate shots/ -o sweep.mp4 --seconds 4",
     ),
     "compare": ('varfocus compare "shots/*.jpg" -o comparison.png --alpha 1/12 1/4 1/28',),
     "simulate": ("varfocus simulate cone --texture photo.png -o stack/",),

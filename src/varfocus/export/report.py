@@ -28,6 +28,10 @@ MAP_SIDE = 900
 """Longest side in pixels of the depth and confidence maps in the report."""
 
 LISTED_FRAMES = 400
+"""Frames beyond this many are only counted."""
+
+LEAST_TRACE = 5
+"""Fewer reported iterations make no curve."""
 
 SCRIPT = """
 const mix = document.getElementById("mix"), over = document.getElementById("over");
@@ -273,7 +277,7 @@ def _pins(found: Findings) -> str:
 ROLES = {
     "sure": "A sure pixel.",
     "typical": "A typical pixel.",
-    "doubtful": "A doubtful pixel.",
+    "doubtful": "The least sure, away from edges.",
     "at a depth jump": "At a depth jump.",
 }
 
@@ -323,15 +327,14 @@ def _alignment(record: dict[str, Any]) -> str:
     if not transforms:
         return ""
     width, height = record["input"]["width"], record["input"]["height"]
-    matrices = np.array(
-        [np.full((3, 3), np.nan) if m is None else m for m in transforms], np.float64
-    )
+    # A frame that was left out has none.
+    frames = np.array([k for k, matrix in enumerate(transforms) if matrix is not None])
+    matrices = np.array([transforms[k] for k in frames], np.float64)
     corner = np.array([[0, 0, 1], [width, 0, 1], [0, height, 1], [width, height, 1]], float).T
     moved = matrices @ corner
     moved = moved[:, :2] / moved[:, 2:]
     shift = np.linalg.norm(moved - corner[None, :2], axis=1).max(axis=1)
     scale = 100.0 * (np.sqrt(np.abs(np.linalg.det(matrices[:, :2, :2]))) - 1.0)
-    frames = np.arange(len(shift))
     plots = (
         (shift, "pixels", "How far the farthest corner of each frame was moved"),
         (scale, "magnification (%)", "How much larger each frame was made: focus breathing"),
@@ -351,7 +354,7 @@ def _alignment(record: dict[str, Any]) -> str:
 
 
 def _convergence(trace: Trace | None) -> str:
-    if trace is None or len(trace.energy) < 2:
+    if trace is None or len(trace.energy) < LEAST_TRACE:
         return ""
     steps = np.array([0, *trace.iterations])
     energy = np.array([trace.start_energy, *trace.energy])
@@ -373,7 +376,7 @@ def _convergence(trace: Trace | None) -> str:
 <h2>Convergence</h2>
 <div class="pair">
 <figure class="card"><div class="plot">{first}</div><figcaption><b>Energy</b> above the lowest one
-found, in percent; the last value is {energy[-1]:.6g}.</figcaption></figure>
+found, in percent; the last value is {_plain(float(energy[-1]))}.</figcaption></figure>
 <figure class="card"><div class="plot">{second}</div><figcaption><b>Change</b> of the solution per
 iteration, squared, as a power of ten.</figcaption></figure>
 </div>
@@ -427,7 +430,7 @@ def _python(record: dict[str, Any]) -> str:
 
 def _plain(value: object) -> str:
     if isinstance(value, float):
-        return f"{value:g}"
+        return f"{value:g}".replace("-", "−")
     if isinstance(value, list):
         return ", ".join(_plain(v) for v in value)
     return "automatic" if value is None else str(value)
