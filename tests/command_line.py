@@ -14,7 +14,8 @@ from PIL import Image
 
 from varfocus.cli import main
 
-RESULTS = {"depth.tif", "confidence.tif", "fused.png", "preview.png", "run.json"}
+RESULTS = {"depth.tif", "confidence.tif", "fused.png", "preview.png", "report.html", "run.json"}
+"""What every run leaves."""
 
 
 class Outcome(NamedTuple):

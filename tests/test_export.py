@@ -39,7 +39,7 @@ def result(frames):
 
 def test_independent_readers_see_the_same_values(result, tmp_path):
     written = result.save(tmp_path / "deep" / "er")
-    assert set(written) == {"depth", "confidence", "fused", "preview", "run"}
+    assert set(written) == {"depth", "confidence", "fused", "preview", "report", "run"}
     assert {path.name for path in written.values()} == RESULTS
     assert files_below(tmp_path / "deep" / "er") == RESULTS
     for name, image in (("depth", result.depth), ("confidence", result.confidence)):
@@ -168,6 +168,14 @@ def test_a_file_that_has_gone_is_no_reason_to_fail(frames, tmp_path):
     assert result.record()["input"]["files"][0]["sha256"] is None
 
 
+def test_the_standard_error_is_written_where_it_is_known(result, tmp_path):
+    error = np.linspace(0, 1, result.depth.size, dtype=np.float32).reshape(result.depth.shape)
+    written = replace(result, uncertainty=error).save(tmp_path)
+    np.testing.assert_array_equal(tifffile.imread(written["uncertainty"]), error)
+    result.save(tmp_path, overwrite=True)  # a method that does not know it
+    assert not (tmp_path / "uncertainty.tif").exists()
+
+
 # All or nothing
 
 
@@ -193,7 +201,7 @@ def test_without_a_preview_the_folder_does_not_look_complete(result, tmp_path, m
     monkeypatch.setattr(export, "write_atomically", fail)
     with pytest.raises(OutputError, match="disk full"):
         result.save(tmp_path)
-    assert files_below(tmp_path) == RESULTS - {"preview.png", "run.json"}
+    assert files_below(tmp_path) == RESULTS - {"preview.png", "report.html", "run.json"}
 
 
 def test_a_failed_overwrite_does_not_look_complete_either(result, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from . import (
     fuse,
     io,
     likelihood,
+    measure,
     metrics,
     minimise,
     operators,
@@ -17,10 +18,12 @@ from . import (
     regulariser,
     robust,
     templates,
+    units,
 )
 from .io import read_stack
 from .pipeline import reconstruct
 from .result import Result
+from .saved import SavedResult, load_result
 from .simulation import simulate
 from .stack import FocusStack
 
@@ -29,6 +32,7 @@ __version__: str
 __all__ = [
     "FocusStack",
     "Result",
+    "SavedResult",
     "classic",
     "contrast",
     "coordinate",
@@ -40,6 +44,8 @@ __all__ = [
     "fuse",
     "io",
     "likelihood",
+    "load_result",
+    "measure",
     "metrics",
     "minimise",
     "operators",
@@ -50,4 +56,5 @@ __all__ = [
     "robust",
     "simulate",
     "templates",
+    "units",
 ]

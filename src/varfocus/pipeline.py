@@ -137,14 +137,14 @@ def run(
     notes = changes + notes
     with native.use_threads(resources.threads):
         found = estimate(stack, params, progress)
-    physical = depth.index_to_depth(found.index, stack.focus)
+    physical = depth.index_to_depth(found.index, stack.depths)
     if found.known is not None:
         notes += doubtful(found.known)
         if params.robust.unknown == "nan":
             physical = np.where(found.known, physical, np.float32(np.nan))
     uncertainty = None
     if found.sigma is not None:
-        uncertainty = depth.physical_error(found.index, found.sigma, stack.focus)
+        uncertainty = depth.physical_error(found.index, found.sigma, stack.depths)
     return Result(
         stack=stack,
         params=params,

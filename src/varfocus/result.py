@@ -10,9 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import export
+from varfocus.errors import InputError
+from varfocus.export.report import Findings, report_page
 from varfocus.minimise import Trace
 from varfocus.params import Params
 from varfocus.stack import FRAMES, FocusStack
+from varfocus.units import PixelSize
+from varfocus.witness import contrast_curves, telling_places
 
 
 @dataclass(frozen=True)
@@ -66,14 +70,39 @@ class Result:
         """Unit of the depth; ``"frames"`` when no focus positions are known."""
         return self.stack.unit if self.stack.focus is not None else FRAMES
 
+    @property
+    def direction(self) -> str:
+        """Which way the depth grows, in words."""
+        depths = self.stack.depths
+        first, last = (
+            ("first", "last")
+            if depths is None or depths[-1] > depths[0]
+            else (
+                "last",
+                "first",
+            )
+        )
+        return f"grows from the {first} frame's focus to the {last} one's"
+
+    @property
+    def pixel_size(self) -> PixelSize | None:
+        """Size of a pixel in the scene; None where it is unknown."""
+        return self.stack.pixel_size
+
     def save(
-        self, folder: str | Path, *, overwrite: bool = False, command: str = ""
+        self,
+        folder: str | Path,
+        *,
+        overwrite: bool = False,
+        command: str = "",
+        report: bool = True,
     ) -> dict[str, Path]:
         """Write all products into a folder.
 
-        ``depth.tif`` (float32, opens calibrated in Fiji), ``confidence.tif``, ``fused.png`` (or
-        ``fused.tif`` for floating-point frames), ``preview.png``, and last ``run.json`` with every
-        parameter: its presence means that the folder is complete.
+        ``depth.tif`` (float32, opens calibrated in Fiji), ``confidence.tif``, ``uncertainty.tif``
+        where the method knows it, ``fused.png`` (or ``fused.tif`` for floating-point frames),
+        ``preview.png``, ``report.html``, and last ``run.json`` with every parameter: its presence
+        means that the folder is complete.
 
         Parameters
         ----------
@@ -83,6 +112,8 @@ class Result:
             Replace files of an earlier run.
         command : str
             The command that asked for it, for the record.
+        report : bool
+            Write ``report.html`` too, for which the frames are read once more.
 
         Returns
         -------
@@ -94,28 +125,66 @@ class Result:
         OutputError
             If the folder cannot be written, or holds results already.
         """
+        record = self.record(command)
         return export.write_result(
             Path(folder),
             depth=self.depth,
             confidence=self.confidence,
+            uncertainty=self.uncertainty,
             fused=self.fused,
             unit=self.unit,
-            record=self.record(command),
+            pixel_size=self.pixel_size,
+            record=record,
+            report=self.report(record) if report else None,
             overwrite=overwrite,
+        )
+
+    def report(self, record: dict[str, Any]) -> bytes:
+        """Return the report on this result as one self-contained HTML page.
+
+        Parameters
+        ----------
+        record : dict
+            From `record`.
+
+        Returns
+        -------
+        bytes
+            The page. Contrast curves are left out if the frames cannot be read any more.
+        """
+        try:
+            witnesses = contrast_curves(
+                self.stack,
+                self.params,
+                self.index,
+                telling_places(self.index, self.confidence),
+                self.findings,
+            )
+        except InputError:
+            witnesses = []
+        return report_page(
+            Findings(
+                record=record,
+                depth=self.depth,
+                confidence=self.confidence,
+                fused=self.fused,
+                witnesses=witnesses,
+                trace=self.trace,
+                pixel_size=self.pixel_size,
+            )
         )
 
     def record(self, command: str = "") -> dict[str, Any]:
         """Return what run.json says, as plain data."""
         finite = self.depth[np.isfinite(self.depth)]
         return {
+            **export.describe_software(),
             "command": command,
             "parameters": self.params.as_keywords(),
             "input": export.describe_input(self.stack),
             "depth": {
                 "unit": self.unit,
-                "direction": "grows from the first frame's focus to the last one's"
-                if self.stack.focus is None or self.stack.focus[-1] > self.stack.focus[0]
-                else "grows from the last frame's focus to the first one's",
+                "direction": self.direction,
                 "minimum": float(finite.min()) if finite.size else None,
                 "maximum": float(finite.max()) if finite.size else None,
                 "unknown_pixels": int(self.depth.size - finite.size),

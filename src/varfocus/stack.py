@@ -24,6 +24,7 @@ from varfocus.errors import (
     TooFewFramesError,
     UnreadableFrameError,
 )
+from varfocus.units import METRES, PixelSize, convert, unit_name
 
 FRAMES = "frames"
 """The unit of depth when no focus positions are known."""
@@ -87,6 +88,15 @@ class FocusStack:
         Unit of `focus` and therefore of the depth; ``"frames"`` when `focus` is None.
     files : sequence of Path
         Where the frames came from, for the record.
+    pixel_size : PixelSize, optional
+        Size of a pixel in the scene, across the optical axis.
+    focus_origin, pixel_size_origin : str
+        Who says so: "given", "OME PhysicalSizeZ", …; empty where nothing is known.
+    hints : sequence of str
+        What the files say about focus that is not trusted enough to be used.
+    inverted : bool
+        Count depth from the largest focus position downwards: where positions are distances from
+        the lens, depth is then the height above the farthest one.
 
     Raises
     ------
@@ -98,6 +108,11 @@ class FocusStack:
     focus: NDArray[np.float64] | None = None
     unit: str = FRAMES
     files: Sequence[Path] = field(default=())
+    pixel_size: PixelSize | None = None
+    focus_origin: str = ""
+    pixel_size_origin: str = ""
+    hints: Sequence[str] = ()
+    inverted: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "frames", tuple(self.frames))
@@ -181,6 +196,14 @@ class FocusStack:
         return 1.0
 
     @property
+    def depths(self) -> NDArray[np.float64] | None:
+        """Depth of each frame in `unit`, shape ``(n,)``; None for the frame numbers themselves."""
+        if not self.inverted:
+            return self.focus
+        positions = np.arange(len(self), dtype=np.float64) if self.focus is None else self.focus
+        return float(positions.max()) - positions
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the frames, in order."""
         return tuple(frame.name for frame in self.frames)
@@ -262,7 +285,9 @@ class FocusStack:
             focus=None if self.focus is None else self.focus[::-1],
         )
 
-    def with_focus(self, focus: ArrayLike | None, unit: str | None = None) -> FocusStack:
+    def with_focus(
+        self, focus: ArrayLike | None, unit: str | None = None, origin: str = "given"
+    ) -> FocusStack:
         """Return the same frames with these focus positions.
 
         Parameters
@@ -270,13 +295,16 @@ class FocusStack:
         focus : array_like of shape (n,) or None
             One position per frame; None keeps those that the stack has.
         unit : str, optional
-            Unit of the positions.
+            Unit of the positions; without positions, the one to convert to.
+        origin : str
+            Who says so.
 
         Returns
         -------
         FocusStack
             The stack with the new positions.
         """
+        unit = unit and (unit_name(unit) or unit)
         if focus is None and unit is None:
             return self
         if focus is None and self.focus is None:
@@ -286,8 +314,19 @@ class FocusStack:
                 "Give the positions too, or leave the unit out: depth is then in frames.",
             )
         if focus is None:
-            return replace(self, unit=unit or self.unit)
-        return replace(self, focus=_checked_focus(focus, len(self)), unit=unit or "units")
+            return self._in_unit(unit or self.unit)
+        positions = _checked_focus(focus, len(self))
+        return replace(self, focus=positions, unit=unit or "units", focus_origin=origin)
+
+    def _in_unit(self, unit: str) -> FocusStack:
+        assert self.focus is not None
+        if self.unit in METRES and unit in METRES:
+            return replace(self, focus=convert(self.focus, self.unit, unit), unit=unit)
+        return replace(self, unit=unit)  # a name is all that is known of one of them
+
+    def with_pixel_size(self, size: PixelSize, origin: str = "given") -> FocusStack:
+        """Return the same frames with this pixel size, and who says so."""
+        return replace(self, pixel_size=size, pixel_size_origin=origin)
 
 
 def without_alpha(pixels: NDArray[Any]) -> NDArray[Any]:

@@ -22,10 +22,14 @@ from varfocus.errors import TooLargeError, UsageError, VarfocusError
 
 COMMANDS = {
     "depth": "Turn a focus stack into a depth map and an all-in-focus image.",
+    "export": "Make meshes, depth maps and metrology files from a result.",
+    "measure": "Measure roughness, profiles and steps of a result.",
+    "animate": "Make a rocking view of a result, or a sweep through focus.",
     "compare": "Show the paper's comparison of methods on a focus stack.",
     "simulate": "Make a focus stack with known depth.",
     "reproduce": "Repeat the experiments of the paper.",
     "info": "Tell what a focus stack consists of, without decoding it.",
+    "app": "Open a page in the browser to see, probe and steer a reconstruction.",
     "demo": "Simulate a scene, reconstruct it, and show how well that went.",
     "doctor": "Check that varfocus and what it needs are in order.",
 }
@@ -36,10 +40,24 @@ EXAMPLES = {
         "varfocus depth shots/ -o out/",
         "varfocus depth zstack.tif -o out/ --z-step 2um --alpha 1/16",
     ),
+    "export": (
+        "varfocus export out/ -o part.glb part.stl",
+        "varfocus export out/ -o part.x3p --pixel-size 0.5um",
+    ),
+    "measure": (
+        "varfocus measure out/",
+        "varfocus measure out/ --line 10,200,900,200 --width 5",
+        "varfocus measure out/ --step 10,10,80,80 200,10,80,80",
+    ),
+    "animate": (
+        "varfocus animate out/ -o rocking.webp",
+        "varfocus animate shots/ -o sweep.mp4 --seconds 4",
+    ),
     "compare": ('varfocus compare "shots/*.jpg" -o comparison.png --alpha 1/12 1/4 1/28',),
     "simulate": ("varfocus simulate cone --texture photo.png -o stack/",),
     "reproduce": ("varfocus reproduce --quick", "varfocus reproduce table1 --texture rings.tif"),
     "info": ("varfocus info shots/",),
+    "app": ("varfocus app shots/", "varfocus app result/", "varfocus app"),
 }
 
 BUG_EXIT_CODE = 1

@@ -85,8 +85,10 @@ Look at {output / COMPARISON} first. In {output}/ there are:
   comparison.png  frames, depth, confidence and fused image beside the truth
   depth.tif       the depth of every pixel, in metres
   confidence.tif  how sure each depth is, 0 to 1
+  uncertainty.tif how large its error may be, in metres
   fused.png       one picture with everything in focus
   preview.png     the depth in colours
+  report.html     all of it on one page, for the browser
   run.json        every parameter that was used
   stack/          the {FRAMES} simulated photographs, and the truth
 

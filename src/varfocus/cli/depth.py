@@ -47,6 +47,7 @@ def depth(
     method: Method = DEFAULT_METHOD,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     params: Path | None = None,
+    report: bool = True,
     focus: FocusOptions = Focus(),
     robust: Annotated[RobustParams, ROBUST] = RobustParams(),
     contrast: Annotated[ContrastParams, CONTRAST] = ContrastParams(),
@@ -59,7 +60,8 @@ def depth(
 ) -> None:
     """Turn a focus stack into a depth map, a confidence map and an all-in-focus image.
 
-    Writes depth.tif, confidence.tif, fused.png, preview.png and run.json into the output folder.
+    Writes depth.tif, confidence.tif, uncertainty.tif, fused.png, preview.png, report.html and
+    run.json into the output folder.
 
     Parameters
     ----------
@@ -76,6 +78,8 @@ def depth(
         Replace the results of an earlier run.
     params
         Repeat a run with the parameters of its run.json.
+    report
+        Write report.html: pictures, contrast curves and parameters on one page.
     """
     narrator = Narrator(talk)
     chosen = Params(method, contrast, curve, start, solve, classic, robust)
@@ -89,7 +93,10 @@ def depth(
     for warning in result.warnings:
         narrator.warn(warning)
     written = result.save(
-        output, overwrite=overwrite, command=shlex.join(["varfocus", *sys.argv[1:]])
+        output,
+        overwrite=overwrite,
+        command=shlex.join(["varfocus", *sys.argv[1:]]),
+        report=report,
     )
     record = json.loads(written["run"].read_text(encoding="utf-8"))
     narrator.result(_summary(result, written), record)
@@ -101,8 +108,10 @@ def _summary(result: Result, written: dict[str, Path]) -> str:
     about = {
         "depth": f"{low:.4g} … {high:.4g} {result.unit}",
         "confidence": f"{float((result.confidence >= 0.9).mean()):.0%} of the pixels above 0.9",
+        "uncertainty": f"standard error of the depth in {result.unit}",
         "fused": "everything in focus",
         "preview": "depth in colours",
+        "report": "all of it on one page, for the browser",
         "run": "all parameters; repeat with --params",
     }
     rows = [(str(path), about[name]) for name, path in written.items()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,24 @@ import varfocus
 from varfocus.export import figures, images
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.stack import FocusStack
+from varfocus.units import PixelSize
 
 RUN_RECORD = "run.json"
 """Written last: its presence means that the folder is complete."""
 
 
 def result_names(dtype: np.dtype[Any]) -> tuple[str, ...]:
-    """Return the names of the files `write_result` makes for frames of a dtype."""
+    """Return the names of the files `write_result` may make for frames of a dtype."""
     fused = "fused" + images.picture_suffix(dtype)
-    return ("depth.tif", "confidence.tif", fused, "preview.png", RUN_RECORD)
+    return (
+        "depth.tif",
+        "confidence.tif",
+        "uncertainty.tif",
+        fused,
+        "preview.png",
+        "report.html",
+        RUN_RECORD,
+    )
 
 
 def write_result(
@@ -31,12 +41,15 @@ def write_result(
     *,
     depth: NDArray[np.float32],
     confidence: NDArray[np.float32],
+    uncertainty: NDArray[np.float32] | None = None,
     fused: NDArray[Any],
     unit: str,
+    pixel_size: PixelSize | None = None,
     record: dict[str, Any],
+    report: bytes | None = None,
     overwrite: bool,
 ) -> dict[str, Path]:
-    """Write depth, confidence, fused image, preview and, last, the record of the run.
+    """Write depth, confidence, error, fused image, preview and, last, the record of the run.
 
     Parameters
     ----------
@@ -44,10 +57,16 @@ def write_result(
         Where to.
     depth, confidence, fused : ndarray
         Products.
+    uncertainty : ndarray of shape (H, W), float32, optional
+        Standard error of the depth, for methods that know it.
     unit : str
         Unit of the depth.
+    pixel_size : PixelSize, optional
+        Size of a pixel in the scene.
     record : dict
-        What run.json will say beside the version.
+        What run.json will say.
+    report : bytes, optional
+        The report as HTML.
     overwrite : bool
         Replace what an earlier run left.
 
@@ -59,21 +78,32 @@ def write_result(
     names = result_names(fused.dtype)
     prepare_folder(folder, names, overwrite)
     # While files of two runs may lie side by side, the folder must not look complete; and the
-    # fused image of an earlier run may have another suffix.
-    for stale in (RUN_RECORD, "fused.png", "fused.tif"):
+    # fused image of an earlier run may have another suffix, or its method have known its error.
+    for stale in (RUN_RECORD, "fused.png", "fused.tif", "uncertainty.tif", "report.html"):
         (folder / stale).unlink(missing_ok=True)
     contents = (
-        images.float_tiff(depth, unit, "depth"),
-        images.float_tiff(confidence, "probability", "confidence"),
+        images.float_tiff(depth, unit, "depth", pixel_size),
+        images.float_tiff(confidence, "probability", "confidence", pixel_size),
+        None
+        if uncertainty is None
+        else images.float_tiff(uncertainty, unit, "standard error of the depth", pixel_size),
         images.picture(fused)[1],
         figures.preview(depth, unit),
-        _json({"varfocus": varfocus.__version__, "python": platform.python_version(), **record}),
+        report,
+        _json(record),
     )
     written = {}
     for name, content in zip(names, contents, strict=True):
+        if content is None:
+            continue
         write_atomically(folder / name, content)
         written[Path(name).stem] = folder / name
     return written
+
+
+def describe_software() -> dict[str, str]:
+    """Return what made a result: the versions of varfocus and Python."""
+    return {"varfocus": varfocus.__version__, "python": platform.python_version()}
 
 
 def describe_input(stack: FocusStack) -> dict[str, Any]:
@@ -89,6 +119,11 @@ def describe_input(stack: FocusStack) -> dict[str, Any]:
         "dtype": str(stack.dtype),
         "focus": None if stack.focus is None else stack.focus.tolist(),
         "unit": stack.unit,
+        "focus_origin": stack.focus_origin,
+        "inverted": stack.inverted,
+        "pixel_size": None if stack.pixel_size is None else asdict(stack.pixel_size),
+        "pixel_size_origin": stack.pixel_size_origin,
+        "hints": list(stack.hints),
     }
 
 

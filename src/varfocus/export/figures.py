@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus.export.images import displayable
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -86,7 +88,7 @@ def panels(
     from matplotlib.figure import Figure
 
     depths = [p.image for p in pictures if not _is_photo(p)]
-    low, high = limits or _range(depths)
+    low, high = limits or colour_range(depths)
     rows = -(-len(pictures) // columns)
     height, breadth = pictures[0].image.shape[:2]
     cell = width / columns
@@ -101,7 +103,7 @@ def panels(
     for axis, entry in zip(axes.flat, pictures, strict=False):
         axis.set_title(entry.title, fontsize=9)
         if _is_photo(entry):
-            axis.imshow(_displayable(entry.image), cmap="gray", interpolation="nearest")
+            axis.imshow(displayable(entry.image), cmap="gray", interpolation="nearest")
         else:
             shown = axis.imshow(
                 entry.image, cmap=DEPTH_COLOURS, vmin=low, vmax=high, interpolation="nearest"
@@ -122,7 +124,8 @@ def _is_photo(entry: Panel) -> bool:
     return entry.photo or entry.image.ndim == 3
 
 
-def _range(depths: Sequence[NDArray[Any]]) -> tuple[float, float]:
+def colour_range(depths: Sequence[NDArray[Any]]) -> tuple[float, float]:
+    """Return the 0.5th and 99.5th percentile of all known depths: where colours begin and end."""
     known = [d[np.isfinite(d)] for d in depths]
     values = np.concatenate(known) if known else np.zeros(0)
     if values.size == 0:
@@ -131,11 +134,41 @@ def _range(depths: Sequence[NDArray[Any]]) -> tuple[float, float]:
     return (float(low), float(high)) if high > low else (float(low) - 0.5, float(low) + 0.5)
 
 
-def _displayable(image: NDArray[Any]) -> NDArray[np.float32]:
-    values = image.astype(np.float32)
-    if np.issubdtype(image.dtype, np.integer):
-        return values / np.float32(np.iinfo(image.dtype).max)
-    low, high = float(values.min()), float(values.max())
-    if low >= 0.0 and high <= 1.0:
-        return values
-    return (values - low) / (high - low) if high > low else np.zeros_like(values)
+def profile_plot(
+    distance: NDArray[Any],
+    height: NDArray[Any],
+    error: NDArray[Any] | None,
+    unit: str,
+    height_unit: str,
+) -> bytes:
+    """Return a PNG of the height along a line, with a band of one standard error.
+
+    Parameters
+    ----------
+    distance, height : ndarray of shape (n,)
+        Along the line; NaN heights leave gaps.
+    error : ndarray of shape (n,) or None
+        Standard error of the height.
+    unit, height_unit : str
+        Units of distance and height.
+
+    Returns
+    -------
+    bytes
+        The PNG.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.0, 3.2), layout="constrained")
+    axis = figure.subplots()
+    if error is not None:
+        axis.fill_between(
+            distance, height - error, height + error, color="#31688e", alpha=0.25, linewidth=0
+        )
+    axis.plot(distance, height, color="#31688e", linewidth=1.4)
+    axis.set_xlabel(f"distance ({unit})")
+    axis.set_ylabel(f"height ({height_unit})")
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(alpha=0.25)
+    axis.margins(x=0.01)
+    return to_png(figure)

@@ -1,0 +1,71 @@
+"""``varfocus export``: files for other programs, made from a result folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from varfocus.cli.console import Narrator, Talk, TalkOptions, table
+from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.products import Calibration, Shape, make_product, product_of
+from varfocus.saved import load_result
+
+OUTPUT = Parameter(name=["--output", "-o"], consume_multiple=True, negative=())
+CALIBRATION = Parameter(name="*", negative=(), group=Group("True size", sort_key=1))
+SURFACE = Parameter(name="*", group=Group("Surface", sort_key=2))
+
+
+def export(
+    result: Path,
+    /,
+    *,
+    output: Annotated[list[Path], OUTPUT],
+    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    calibration: Annotated[Calibration, CALIBRATION] = Calibration(),
+    surface: Annotated[Shape, SURFACE] = Shape(),
+    talk: TalkOptions = Talk(),
+) -> None:
+    """Make files for other programs from the result of an earlier run.
+
+    The suffix chooses the format: .glb (textured mesh, metres, y up), .stl and .obj (meshes,
+    millimetres), .ply (coloured points, millimetres), .png (16 bit, 0 = unknown, scale in its
+    text), .pfm, .exr, .npz, .x3p (ISO 25178-72) and .gsf (Gwyddion).
+
+    Meshes leave out unknown pixels and are torn at depth jumps. x, y and z point to the right, up
+    the picture, and towards the lens; the view is taken as parallel, without perspective.
+
+    Parameters
+    ----------
+    result
+        Output folder of varfocus depth.
+    output
+        File to write, or several.
+    overwrite
+        Replace files that exist.
+    """
+    narrator = Narrator(talk)
+    for path in output:
+        product_of(path)
+        prepare_folder(path.parent, [path.name], overwrite)
+    saved = load_result(result)
+    made: list[dict[str, Any]] = []
+    # Everything is made before anything is written: a refused format leaves nothing behind.
+    files = [(path, *make_product(saved, path, calibration, surface)) for path in output]
+    for path, content, scale in files:
+        write_atomically(path, content)
+        made.append(
+            {
+                "path": str(path),
+                "bytes": len(content),
+                "what": product_of(path).words,
+                "size": None if scale is None else scale.words,
+                "metres_per_pixel": None if scale is None else list(scale.pitch),
+                "metres_per_depth_unit": None if scale is None else scale.metres,
+            }
+        )
+    for words in dict.fromkeys(s.words for _, _, s in files if s is not None and not s.true):
+        narrator.warn(words)
+    rows = [(entry["path"], f"{entry['bytes'] / 1e6:.1f} MB", entry["what"]) for entry in made]
+    narrator.result(table(rows), {"files": made})

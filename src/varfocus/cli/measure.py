@@ -1,0 +1,202 @@
+"""``varfocus measure``: roughness, profiles and step heights of a result."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from cyclopts import Parameter
+from numpy.typing import NDArray
+
+from varfocus.cli.console import Narrator, Talk, TalkOptions, table
+from varfocus.errors import ParameterError
+from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.export.figures import profile_plot
+from varfocus.measure import (
+    CORRELATION_AREA,
+    Profile,
+    Region,
+    Step,
+    distance_along,
+    height_parameters,
+    level,
+    profile,
+    step_height,
+)
+from varfocus.saved import SavedResult, load_result
+
+
+def measure(
+    result: Path,
+    /,
+    *,
+    level_degree: Annotated[int, Parameter(name="--level")] = 1,
+    region: str | None = None,
+    line: str | None = None,
+    width: int = 1,
+    step: Annotated[tuple[str, str] | None, Parameter(negative=())] = None,
+    min_confidence: float = 0.5,
+    correlation_area: float = CORRELATION_AREA,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    talk: TalkOptions = Talk(),
+) -> None:
+    """Measure the surface of a result: roughness, height along a line, height of a step.
+
+    Heights count towards the lens. Each comes with a standard error where the result knows the
+    error of its depth; errors common to all pixels, such as a wrong frame distance, are not in it.
+
+    Parameters
+    ----------
+    result
+        Output folder of varfocus depth.
+    level_degree
+        What is taken off the surface first, fitted robustly: 0 its mean, 1 a plane, 2 a paraboloid,
+        3 and more higher polynomials. Steps are measured between parallel planes instead.
+    region
+        Part of the map to measure, as x,y,width,height in pixels.
+    line
+        Height along a line from one place to another, as x0,y0,x1,y1 in pixels; written as CSV
+        and as a plot beside it.
+    width
+        Width in pixels across the line over which heights are averaged.
+    step
+        Height of the second region above the first, each as x,y,width,height.
+    min_confidence
+        Pixels of lower confidence count as unknown.
+    correlation_area
+        Number of neighbouring pixels whose errors are alike.
+    output
+        CSV file for --line; by default profile.csv in the result folder.
+    overwrite
+        Replace an earlier profile.
+    """
+    narrator = Narrator(talk)
+    saved = load_result(result)
+    table_path = output or result / "profile.csv"
+    plot_path = table_path.with_suffix(".png")
+    if line is None and output is not None:
+        raise ParameterError(
+            f"received --output {output} without --line", "expected a line whose heights go there"
+        )
+    if line is not None:
+        prepare_folder(table_path.parent, [table_path.name, plot_path.name], overwrite)
+    sure = saved.confidence >= min_confidence
+    height = np.where(sure, saved.height, np.float32(np.nan))
+    sigma = saved.uncertainty
+    part = _region(region, "--region") if region else Region(0, 0, *height.shape[::-1])
+    window = _window(height, part)
+    levelled = level(height[window], level_degree)
+    within = None if sigma is None else sigma[window]
+    parameters = height_parameters(levelled, within, correlation_area)
+    facts: dict[str, Any] = {
+        "unit": saved.unit,
+        "pixels": int(levelled.size),
+        "valid_share": float(np.isfinite(levelled).mean()),
+        "level": level_degree,
+        "min_confidence": min_confidence,
+        "correlation_area": correlation_area,
+        "parameters": {name: quantity._asdict() for name, quantity in parameters.items()},
+    }
+    words = _roughness(saved, parameters, facts)
+    if step is not None:
+        regions = [_region(text, "--step") for text in step]
+        found = step_height(height, *regions, sigma=sigma, correlation_area=correlation_area)
+        facts["step"] = {
+            "height": found.height._asdict(),
+            "tilt": found.tilt,
+            "pixels": found.pixels,
+        }
+        words += "\n\n" + _step_words(found, saved.unit)
+    if line is not None:
+        x0, y0, x1, y1 = _numbers(line, "--line", "x0,y0,x1,y1")
+        whole = np.full(height.shape, np.nan)
+        whole[window] = levelled
+        along = profile(
+            whole, (x0, y0), (x1, y1), width=width, sigma=sigma, correlation_area=correlation_area
+        )
+        distance, unit = distance_along(along, saved.pixel_size, saved.unit)
+        write_atomically(table_path, _csv(along, distance, unit, saved.unit))
+        write_atomically(
+            plot_path, profile_plot(distance, along.height, along.error, unit, saved.unit)
+        )
+        facts["profile"] = {"csv": str(table_path), "plot": str(plot_path)}
+        span = float(np.nanmax(along.height) - np.nanmin(along.height))
+        words += f"\n\nprofile: {distance[-1]:.6g} {unit} long, heights over {span:.4g} "
+        words += f"{saved.unit}\n{table([(str(table_path), 'heights'), (str(plot_path), 'plot')])}"
+    if sigma is None:
+        narrator.say("This result has no uncertainty.tif: no standard errors.")
+    narrator.result(words, facts)
+
+
+def _roughness(saved: SavedResult, parameters: Any, facts: dict[str, Any]) -> str:
+    about = {
+        "Sa": "mean deviation",
+        "Sq": "root mean square",
+        "Sz": "highest peak to deepest valley",
+        "Sp": "highest peak",
+        "Sv": "deepest valley",
+        "Ssk": "skewness; negative: valleys, positive: peaks",
+        "Sku": "kurtosis; 3 for a Gaussian surface",
+    }
+    rows = [
+        (name, quantity.words("" if name in ("Ssk", "Sku") else saved.unit), about[name])
+        for name, quantity in parameters.items()
+    ]
+    form = {0: "its mean", 1: "a plane"}.get(facts["level"], f"degree {facts['level']}")
+    return (
+        f"ISO 25178 height parameters, {form} taken off; "
+        f"{facts['valid_share']:.1%} of {facts['pixels']} pixels valid\n" + table(rows)
+    )
+
+
+def _step_words(step: Step, unit: str) -> str:
+    return (
+        f"step: {step.height.words(unit)}, the second region above the first "
+        f"({step.pixels[0]} and {step.pixels[1]} pixels, parallel planes)"
+    )
+
+
+def _csv(along: Profile, distance: NDArray[np.float64], unit: str, height_unit: str) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    headings = [f"distance ({unit})", "x (pixels)", "y (pixels)", f"height ({height_unit})"]
+    columns = [distance, along.x, along.y, along.height]
+    if along.error is not None:
+        headings.append(f"standard error ({height_unit})")
+        columns.append(along.error)
+    writer.writerow(headings)
+    writer.writerows([f"{value:.9g}" for value in row] for row in zip(*columns, strict=True))
+    return text.getvalue().encode()
+
+
+def _window(height: NDArray[Any], region: Region) -> tuple[slice, slice]:
+    rows, columns = height.shape
+    x, y, width, tall = region
+    inside = x >= 0 and y >= 0 and width > 0 and tall > 0
+    if not inside or x + width > columns or y + tall > rows:
+        raise ParameterError(
+            f"received --region {x},{y},{width},{tall}",
+            f"expected one inside {columns} × {rows} pixels",
+        )
+    return slice(y, y + tall), slice(x, x + width)
+
+
+def _region(text: str, option: str) -> Region:
+    numbers = _numbers(text, option, "x,y,width,height")
+    if any(number != int(number) for number in numbers):
+        raise ParameterError(f"received {option} {text}", "expected whole numbers of pixels")
+    return Region(*(int(number) for number in numbers))
+
+
+def _numbers(text: str, option: str, form: str) -> tuple[float, float, float, float]:
+    try:
+        a, b, c, d = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ParameterError(
+            f"received {option} {text}", f"expected {form} in pixels", "Such as 10,20,300,20."
+        ) from None
+    return a, b, c, d

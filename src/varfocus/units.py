@@ -1,0 +1,158 @@
+"""Lengths with units: read what people and microscopes write, and convert.
+
+Inside varfocus a unit has one spelling, in plain letters: m, cm, mm, um, nm, in. Depth may also
+be in frames, or in a unit of which only the name is known.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varfocus.errors import ParameterError
+
+METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "nm": 1e-9, "in": 0.0254}
+"""Metres in one of each unit."""
+
+_PREFIXES = {"m": "", "cm": "centi", "mm": "milli", "um": "micro", "nm": "nano"}
+_NAMES = {unit: unit for unit in METRES}
+_NAMES |= {
+    f"{prefix}{metre}": unit
+    for unit, prefix in _PREFIXES.items()
+    for metre in ("metre", "metres", "meter", "meters")
+}
+# The micro sign, the Greek letter, and how ImageJ escapes the former.
+_NAMES |= dict.fromkeys(("µm", "μm", "\\u00b5m", "micron", "microns"), "um")
+_NAMES |= dict.fromkeys(("inch", "inches"), "in")
+_LENGTH = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(\S+)")
+
+Number = TypeVar("Number", float, NDArray[np.float64])
+
+
+def unit_name(text: str) -> str | None:
+    """Return how varfocus spells a unit of length, or None if it is none.
+
+    Examples
+    --------
+    >>> unit_name("µm"), unit_name("Micron"), unit_name("parsec")
+    ('um', 'um', None)
+    """
+    return _NAMES.get(text.strip().lower())
+
+
+def convert(value: Number, unit: str, to: str) -> Number:
+    """Return a length in another unit.
+
+    Parameters
+    ----------
+    value : float or ndarray
+        In `unit`.
+    unit, to : str
+        Keys of `METRES`.
+
+    Examples
+    --------
+    >>> convert(2.0, "in", "mm")
+    50.8
+    """
+    return value if unit == to else value * (METRES[unit] / METRES[to])
+
+
+@dataclass(frozen=True)
+class Length:
+    """A number and its unit.
+
+    Parameters
+    ----------
+    value : float
+        Finite.
+    unit : str
+        One of `METRES`.
+    """
+
+    value: float
+    unit: str
+
+    def to(self, unit: str) -> float:
+        """Return the number in another unit."""
+        return convert(self.value, self.unit, unit)
+
+    def __str__(self) -> str:
+        return f"{self.value:g} {self.unit}"
+
+
+@dataclass(frozen=True)
+class PixelSize:
+    """How large a pixel is in the scene.
+
+    Parameters
+    ----------
+    x, y : float
+        Distance between the centres of neighbouring columns and rows; positive.
+    unit : str
+        One of `METRES`.
+
+    Raises
+    ------
+    ParameterError
+        If a size is not positive or the unit is none of length.
+    """
+
+    x: float
+    y: float
+    unit: str
+
+    def __post_init__(self) -> None:
+        if not all(math.isfinite(size) and size > 0 for size in (self.x, self.y)):
+            raise ParameterError(
+                f"received a pixel size of {self.x:g} × {self.y:g} {self.unit}",
+                "expected positive numbers",
+            )
+        if self.unit not in METRES:
+            raise ParameterError(
+                f"received a pixel size in {self.unit!r}", f"expected one of {', '.join(METRES)}"
+            )
+
+    def to(self, unit: str) -> PixelSize:
+        """Return the same size in another unit."""
+        return PixelSize(convert(self.x, self.unit, unit), convert(self.y, self.unit, unit), unit)
+
+    def __str__(self) -> str:
+        size = f"{self.x:g}" if self.x == self.y else f"{self.x:g} × {self.y:g}"
+        return f"{size} {self.unit}"
+
+
+def parse_length(text: str, what: str = "a length") -> Length:
+    """Return the length that a text such as ``2um``, ``0.5 mm`` or ``1e-3m`` stands for.
+
+    Parameters
+    ----------
+    text : str
+        A number and its unit.
+    what : str
+        What it is, for the message: ``"--z-step"``.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a length.
+
+    Examples
+    --------
+    >>> parse_length("2 µm")
+    Length(value=2.0, unit='um')
+    """
+    match = _LENGTH.fullmatch(text.strip())
+    unit = unit_name(match.group(2)) if match else None
+    if match is None or unit is None or not math.isfinite(float(match.group(1))):
+        raise ParameterError(
+            f"received {what} {text!r}",
+            "expected a number and its unit, such as 2um, 0.5mm or 1e-3m",
+            f"Units are {', '.join(METRES)}.",
+        )
+    return Length(float(match.group(1)), unit)
