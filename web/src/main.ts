@@ -346,7 +346,7 @@ function showTake(): void {
   const result = newest();
   take.hidden = !result;
   if (!result) return;
-  const ready = !result.preview;
+  const ready = result.saved;
   const links = state.products.map((product) =>
     ready
       ? el("a", { class: "download", href: `/api/results/${result.version}/products/${product.name}`, download: product.name, title: product.about, "data-product": product.name }, product.name)
@@ -454,6 +454,12 @@ function hear(event: Event): void {
       for (const section of sections) section.hidden = false;
       refresh();
       void probe();
+      break;
+    }
+    case "saved": {
+      const saved = state.results.find((r) => r.version === event.version);
+      if (saved) saved.saved = true;
+      showTake();
       void measure.ask();
       break;
     }
