@@ -287,6 +287,7 @@ def test_the_work_survives_a_reload(page: Page) -> None:
     page.wait_for_selector("a[data-product='depth.tif']")
     assert page.locator(".pane-head").count() == 3
     assert page.locator("#method").input_value() == "classic"
+    page.wait_for_timeout(1500)
     assert canvas_colours(page, "#panes canvas:not(.overlay)") > 500
 
 
