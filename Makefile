@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo test check slow bench sanitize reproduce clean
+.PHONY: help setup page demo test check slow bench sanitize reproduce clean
 help:            ## Show this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -17,10 +17,16 @@ $(STAMP): pyproject.toml CMakeLists.txt $(wildcard src/varfocus/native/*.?pp)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
+PAGE := src/varfocus/app/static/index.html
+page: $(PAGE)    ## Build the page of `varfocus app`; needs Node.js
+$(PAGE): $(wildcard web/*.json web/*.ts web/*.html web/src/* web/public/*)
+	@if command -v npm > /dev/null; then cd web && npm ci --silent --no-audit --no-fund && npm run --silent build; \
+	else echo "No Node.js: the page of varfocus app is not built."; fi
+
 demo: $(STAMP)   ## Simulate a scene, reconstruct it, and see how well that went
 	$(BIN)/varfocus demo --output demo --overwrite
 
-test: check      ## Check style, types and layers, then run the tests
+test: check page ## Check style, types and layers, then run the tests
 	$(BIN)/python -m pytest --numprocesses 2
 
 check: $(STAMP)  ## ruff, mypy, import-linter

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from varfocus.errors import InputError, ParameterError
+from varfocus.units import METRES, PixelSize
 
 Map = NDArray[np.float64]
 
@@ -44,6 +45,11 @@ class Quantity(NamedTuple):
 
     value: float
     error: float | None
+
+    def words(self, unit: str = "") -> str:
+        """Return the value with its error and unit, for people."""
+        error = "" if self.error is None else f" ± {self.error:.2g}"
+        return f"{self.value:.4g}{error} {unit}".rstrip()
 
 
 class Region(NamedTuple):
@@ -294,6 +300,30 @@ def profile(
             error = spread * np.sqrt(np.clip(np.sqrt(correlation_area) / total, None, 1.0))
             error = np.where(total > 0.0, error, np.nan)
     return Profile(x, y, np.where(total > 0.0, mean, np.nan), error)
+
+
+def distance_along(along: Profile, pixel_size: PixelSize | None, unit: str) -> tuple[Map, str]:
+    """Return how far each sample of a profile is from the first.
+
+    Parameters
+    ----------
+    along : Profile
+        Places in pixels.
+    pixel_size : PixelSize or None
+        Size of a pixel in the scene.
+    unit : str
+        Unit of the heights, in which distances are given too where both are lengths.
+
+    Returns
+    -------
+    tuple of ndarray of shape (n,) and str
+        Distances and their unit; "pixels" where the size of a pixel is unknown.
+    """
+    x, y = along.x - along.x[0], along.y - along.y[0]
+    if pixel_size is None:
+        return np.hypot(x, y), "pixels"
+    size = pixel_size.to(unit) if unit in METRES else pixel_size
+    return np.hypot(x * size.x, y * size.y), size.unit
 
 
 def _bilinear(image: Map, places: tuple[Map, Map]) -> Map:

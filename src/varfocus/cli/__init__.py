@@ -29,6 +29,7 @@ COMMANDS = {
     "simulate": "Make a focus stack with known depth.",
     "reproduce": "Repeat the experiments of the paper.",
     "info": "Tell what a focus stack consists of, without decoding it.",
+    "app": "Open a page in the browser to see, probe and steer a reconstruction.",
     "demo": "Simulate a scene, reconstruct it, and show how well that went.",
     "doctor": "Check that varfocus and what it needs are in order.",
 }
@@ -56,6 +57,7 @@ EXAMPLES = {
     "simulate": ("varfocus simulate cone --texture photo.png -o stack/",),
     "reproduce": ("varfocus reproduce --quick", "varfocus reproduce table1 --texture rings.tif"),
     "info": ("varfocus info shots/",),
+    "app": ("varfocus app shots/", "varfocus app result/", "varfocus app"),
 }
 
 BUG_EXIT_CODE = 1

@@ -18,9 +18,9 @@ from varfocus.export.figures import profile_plot
 from varfocus.measure import (
     CORRELATION_AREA,
     Profile,
-    Quantity,
     Region,
     Step,
+    distance_along,
     height_parameters,
     level,
     profile,
@@ -118,7 +118,7 @@ def measure(
         along = profile(
             whole, (x0, y0), (x1, y1), width=width, sigma=sigma, correlation_area=correlation_area
         )
-        distance, unit = _distance(saved, along)
+        distance, unit = distance_along(along, saved.pixel_size, saved.unit)
         write_atomically(table_path, _csv(along, distance, unit, saved.unit))
         write_atomically(
             plot_path, profile_plot(distance, along.height, along.error, unit, saved.unit)
@@ -143,7 +143,7 @@ def _roughness(saved: SavedResult, parameters: Any, facts: dict[str, Any]) -> st
         "Sku": "kurtosis; 3 for a Gaussian surface",
     }
     rows = [
-        (name, _with_error(quantity, "" if name in ("Ssk", "Sku") else saved.unit), about[name])
+        (name, quantity.words("" if name in ("Ssk", "Sku") else saved.unit), about[name])
         for name, quantity in parameters.items()
     ]
     form = {0: "its mean", 1: "a plane"}.get(facts["level"], f"degree {facts['level']}")
@@ -155,25 +155,9 @@ def _roughness(saved: SavedResult, parameters: Any, facts: dict[str, Any]) -> st
 
 def _step_words(step: Step, unit: str) -> str:
     return (
-        f"step: {_with_error(step.height, unit)}, the second region above the first "
+        f"step: {step.height.words(unit)}, the second region above the first "
         f"({step.pixels[0]} and {step.pixels[1]} pixels, parallel planes)"
     )
-
-
-def _with_error(quantity: Quantity, unit: str) -> str:
-    if quantity.error is None:
-        return f"{quantity.value:.4g} {unit}".rstrip()
-    return f"{quantity.value:.4g} ± {quantity.error:.2g} {unit}".rstrip()
-
-
-def _distance(saved: SavedResult, along: Profile) -> tuple[NDArray[np.float64], str]:
-    """Return how far each sample is from the first, in the unit of the depth where possible."""
-    size = saved.pixel_size
-    if size is None:
-        return np.hypot(along.x - along.x[0], along.y - along.y[0]), "pixels"
-    if saved.metres is not None:
-        size = size.to(saved.unit)
-    return np.hypot((along.x - along.x[0]) * size.x, (along.y - along.y[0]) * size.y), size.unit
 
 
 def _csv(along: Profile, distance: NDArray[np.float64], unit: str, height_unit: str) -> bytes:

@@ -1,0 +1,534 @@
+"""What the page's worker process does: load, solve, show. Thin calls of the pipeline.
+
+A job is a frozen dataclass that is sent to the worker and run there. What is worth keeping between
+jobs, such as frames at preview size, stays on the worker's `Bench`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varfocus import measure, pipeline
+from varfocus.app.tiles import as_rgba, write_pyramid
+from varfocus.depth import index_to_depth
+from varfocus.errors import ParameterError
+from varfocus.params import Params, Resources
+from varfocus.products import make_product
+from varfocus.progress import Progress
+from varfocus.result import Result
+from varfocus.saved import SavedResult, load_result
+from varfocus.stack import ArrayFrame, FocusStack
+from varfocus.witness import Place, contrast_curves
+
+PREVIEW_SIDE = 448
+"""Longest side in pixels at which a change is answered at once."""
+
+
+HELD_BYTES = 768 << 20
+"""Stacks up to this size are held in memory, to answer clicks at once."""
+
+
+@dataclass
+class Bench:
+    """What a worker keeps between jobs.
+
+    Attributes
+    ----------
+    small : dict of int to ArrayFrame
+        Frames at preview size, by the page's number of the frame.
+    saved : SavedResult or None
+        The result that was measured last.
+    large : dict of int to ArrayFrame
+        Frames in full size, if they are small enough to be held.
+    """
+
+    small: dict[int, ArrayFrame] = field(default_factory=dict)
+    saved: SavedResult | None = None
+    large: dict[int, ArrayFrame] = field(default_factory=dict)
+
+    def full(self, stack: FocusStack, ids: Sequence[int]) -> FocusStack | None:
+        """Return the stack in memory, decoded once; None if it is too large for that."""
+        height, width = stack.shape
+        if len(stack) * height * width * stack.channels * stack.dtype.itemsize > HELD_BYTES:
+            return None
+        if set(self.large) - set(ids):
+            self.large.clear()  # other frames than before
+        missing = [k for k, frame_id in enumerate(ids) if frame_id not in self.large]
+        for k in missing:
+            self.large[ids[k]] = ArrayFrame(stack.frames[k].name, stack.read(k))
+        return replace(stack, frames=[self.large[i] for i in ids])
+
+    def result(self, folder: Path) -> SavedResult:
+        """Return a saved result; the last one asked for stays in memory."""
+        if self.saved is None or self.saved.folder != folder:
+            self.saved = load_result(folder)
+        return self.saved
+
+    def preview(self, stack: FocusStack, ids: Sequence[int]) -> FocusStack:
+        """Return the stack at preview size, decoding what is not there yet."""
+        for k, frame_id in enumerate(ids):
+            if frame_id not in self.small:
+                self.small[frame_id] = shrunk(stack, k)
+        return FocusStack([self.small[i] for i in ids], stack.focus, stack.unit)
+
+
+class Job(Protocol):
+    """Something the worker can do."""
+
+    id: int
+    """Number under which the outcome is reported."""
+
+    newest: str
+    """Of waiting jobs with the same word only the newest is done; "" for jobs that all count."""
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Do it and return what to report, as plain data."""
+
+
+@dataclass(frozen=True)
+class LoadPreviews:
+    """Decode every frame once, and write it at preview size for the strip.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    stack : FocusStack
+        Frames.
+    ids : sequence of int
+        The page's number of each frame.
+    folder : Path
+        Each frame's preview goes into ``folder/<id>/preview.npy``.
+    """
+
+    id: int
+    stack: FocusStack
+    ids: tuple[int, ...]
+    folder: Path
+    newest: str = "previews"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Write the previews; the same exposure for all, so that floating-point frames compare."""
+        n = len(self.stack)
+        for k, frame_id in enumerate(self.ids):
+            progress("reading", k, n)
+            if frame_id not in bench.small:
+                bench.small[frame_id] = shrunk(self.stack, k)
+            pixels = bench.small[frame_id].pixels
+            target = self.folder / str(frame_id)
+            target.mkdir(parents=True, exist_ok=True)
+            np.save(target / "preview.npy", as_rgba(pixels, self.stack.scale, white(self.stack)))
+        progress("reading", n, n)
+        height, width = bench.small[self.ids[0]].pixels.shape[:2]
+        return {"width": width, "height": height}
+
+
+@dataclass(frozen=True)
+class ShowFrame:
+    """Write one frame in tiles.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    stack : FocusStack
+        Frames.
+    k : int
+        Which.
+    folder : Path
+        Where its levels go.
+    """
+
+    id: int
+    stack: FocusStack
+    k: int
+    folder: Path
+    newest: str = "frame"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Decode and write."""
+        del bench, progress
+        pixels = self.stack.read(self.k)
+        write_pyramid(self.folder, as_rgba(pixels, self.stack.scale, white(self.stack)))
+        return {}
+
+
+@dataclass(frozen=True)
+class Solve:
+    """Reconstruct, at preview size or in full.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job and version of the result.
+    stack : FocusStack
+        Frames.
+    ids : tuple of int
+        The page's number of each frame.
+    params : Params
+        All parameters.
+    folder : Path
+        Where the maps go and, in full, the result as ``varfocus depth`` would write it.
+    preview : bool
+        At preview size.
+    command : str
+        The command that would do the same, for the record.
+    """
+
+    id: int
+    stack: FocusStack
+    ids: tuple[int, ...]
+    params: Params
+    folder: Path
+    preview: bool
+    command: str = ""
+    newest: str = "solve"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Reconstruct and write the maps."""
+        stack = bench.preview(self.stack, self.ids) if self.preview else self.stack
+        result = pipeline.run(stack, self.params, progress, Resources())
+        if not self.preview:
+            progress("writing", 0, 1)
+            result.save(self.folder / "result", overwrite=True, command=self.command)
+        return show_result(result, self.folder)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Show what the depth of one pixel rests on.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    stack : FocusStack
+        Frames.
+    ids : tuple of int
+        The page's number of each frame.
+    params : Params
+        How the result was made.
+    findings : dict or None
+        What the method found out about the stack.
+    maps : Path
+        Folder of the result's maps.
+    x, y : int
+        Column and row in full size.
+    """
+
+    id: int
+    stack: FocusStack
+    ids: tuple[int, ...]
+    params: Params
+    findings: dict[str, object] | None
+    maps: Path
+    x: int
+    y: int
+    newest: str = "curve"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Return contrast and model over focus, the depth, its error and its confidence."""
+        del progress
+        stack, note = bench.full(self.stack, self.ids), ""
+        if stack is None:
+            stack = bench.preview(self.stack, self.ids)
+            note = "Contrast at preview size: the frames are too large to hold."
+        x, y = self._place(stack.shape)
+        index = self._map("index")
+        shown = self._place(index.shape)
+        place = Place("", x, y)
+        at = index[shown[1], shown[0]]
+        (witness,) = contrast_curves(
+            stack, self.params, np.full(stack.shape, at, np.float32), [place], self.findings
+        )
+        frames = np.arange(len(stack), dtype=np.float32)
+        model = np.empty((0, 2)) if witness.model is None else witness.model
+        order = 1 if stack.focus is None or stack.focus[-1] > stack.focus[0] else -1
+        depth = float(self._map("depth")[shown[1], shown[0]])
+        sigma = self._map("uncertainty")[shown[1], shown[0]] if self._has("uncertainty") else None
+        return {
+            "focus": index_to_depth(frames, stack.focus)[::order].tolist(),
+            "contrast": witness.contrast[::order].tolist(),
+            "model_focus": index_to_depth(model[:, 0].astype(np.float32), stack.focus)[
+                ::order
+            ].tolist(),
+            "model": model[::order, 1].tolist(),
+            "depth": depth if np.isfinite(depth) else None,
+            "uncertainty": float(sigma) if sigma is not None and np.isfinite(sigma) else None,
+            "confidence": float(self._map("confidence")[shown[1], shown[0]]),
+            "unit": stack.unit,
+            "note": note,
+        }
+
+    def _has(self, name: str) -> bool:
+        return (self.maps / name).is_dir()
+
+    def _map(self, name: str) -> NDArray[np.float32]:
+        values: NDArray[np.float32] = np.load(
+            self.maps / name / "0.npy", mmap_mode="r", allow_pickle=False
+        )
+        return values
+
+    def _place(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """Return the pixel in an image of another size."""
+        height, width = self.stack.shape
+        x, y = self.x * shape[1] // width, self.y * shape[0] // height
+        return min(x, shape[1] - 1), min(y, shape[0] - 1)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Measure a result in full size.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    folder : Path
+        The result, as saved.
+    kind : {"line", "step", "region"}
+        What is measured.
+    shapes : sequence of four numbers each
+        Ends of the line, or corners of rectangles, x0, y0, x1, y1 in pixels.
+    """
+
+    id: int
+    folder: Path
+    kind: str
+    shapes: tuple[tuple[float, float, float, float], ...]
+    newest: str = "measure"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Return a title, rows of names and values, and the profile of a line."""
+        del progress
+        saved = bench.result(self.folder)
+        height = np.where(saved.confidence >= 0.5, saved.height, np.float32(np.nan))
+        if self.kind == "line":
+            return self._line(saved, height)
+        regions = [_region(shape, height.shape) for shape in self.shapes]
+        if self.kind == "step":
+            step = measure.step_height(height, *regions, sigma=saved.uncertainty)
+            counts = f"{step.pixels[0]} and {step.pixels[1]}"
+            return {
+                "title": "Step from A to B",
+                "rows": [["Height", step.height.words(saved.unit)], ["Pixels", counts]],
+                "note": "Towards the lens, between parallel planes fitted to both regions.",
+            }
+        (part,) = regions
+        window = np.s_[part.y : part.y + part.height, part.x : part.x + part.width]
+        levelled = measure.level(height[window], 1)
+        sigma = None if saved.uncertainty is None else saved.uncertainty[window]
+        found = measure.height_parameters(levelled, sigma)
+        rows = [
+            [name, quantity.words("" if name in ("Ssk", "Sku") else saved.unit)]
+            for name, quantity in found.items()
+        ]
+        share = f"{np.isfinite(levelled).mean():.1%} of {levelled.size} pixels"
+        return {
+            "title": "Roughness (ISO 25178)",
+            "rows": [*rows, ["Valid", share]],
+            "note": "A plane taken off; pixels of confidence below 0.5 left out.",
+        }
+
+    def _line(self, saved: SavedResult, height: NDArray[np.float32]) -> dict[str, Any]:
+        rows, columns = height.shape
+        x0, y0, x1, y1 = self.shapes[0]
+        ends = [
+            (float(np.clip(x - 0.5, 0, columns - 1)), float(np.clip(y - 0.5, 0, rows - 1)))
+            for x, y in ((x0, y0), (x1, y1))
+        ]
+        along = measure.profile(height, *ends, sigma=saved.uncertainty)
+        distance, unit = measure.distance_along(along, saved.pixel_size, saved.unit)
+        known = along.height[np.isfinite(along.height)]
+        span = f"{np.ptp(known):.4g} {saved.unit}" if known.size else "unknown"
+        return {
+            "title": "Height along the line",
+            "rows": [["Length", f"{distance[-1]:.4g} {unit}"], ["Heights over", span]],
+            "profile": {
+                "distance": distance.tolist(),
+                "height": [None if np.isnan(z) else float(z) for z in along.height],
+                "distance_unit": unit,
+                "unit": saved.unit,
+            },
+            "note": "Heights count towards the lens.",
+        }
+
+
+@dataclass(frozen=True)
+class MakeProduct:
+    """Write a file for another program.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    folder : Path
+        The result, as saved.
+    target : Path
+        The file; its name says which.
+    """
+
+    id: int
+    folder: Path
+    target: Path
+    newest: str = ""
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Write it."""
+        del progress
+        content, scale = make_product(bench.result(self.folder), self.target)
+        self.target.write_bytes(content)
+        return {"words": "" if scale is None else scale.words}
+
+
+def _region(shape: tuple[float, float, float, float], size: tuple[int, ...]) -> measure.Region:
+    """Return the pixels that a rectangle drawn on the image covers."""
+    x0, y0, x1, y1 = shape
+    left, right = (int(np.clip(round(x), 0, size[1])) for x in (x0, x1))
+    top, bottom = (int(np.clip(round(y), 0, size[0])) for y in (y0, y1))
+    if right <= left or bottom <= top:
+        raise ParameterError("received an empty rectangle", "expected one with pixels inside")
+    return measure.Region(left, top, right - left, bottom - top)
+
+
+@dataclass(frozen=True)
+class OpenResult:
+    """Show a result that was saved before.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job and version of the result.
+    saved : Path
+        The folder ``varfocus depth`` wrote.
+    folder : Path
+        Where the maps go.
+    """
+
+    id: int
+    saved: Path
+    folder: Path
+    newest: str = "solve"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Read it and write the maps."""
+        progress("reading", 0, 1)
+        saved = bench.result(self.saved)
+        record = saved.record
+        focus = record["input"]["focus"]
+        index = saved.depth
+        if focus is not None:
+            order = np.argsort(focus)
+            index = np.interp(saved.depth, np.asarray(focus)[order], order).astype(np.float32)
+        maps = {"depth": saved.depth, "confidence": saved.confidence, "index": index}
+        if saved.uncertainty is not None:
+            maps["uncertainty"] = saved.uncertainty
+        integer = np.issubdtype(saved.fused.dtype, np.integer)
+        peak = float(np.iinfo(saved.fused.dtype).max) if integer else float(saved.fused.max())
+        write_maps(self.folder, maps, as_rgba(saved.fused, 1.0 / (peak or 1.0)))
+        parameters = record["parameters"]
+        return about_maps(maps, saved.unit, parameters) | {
+            "warnings": record["warnings"],
+            "seconds": record["seconds"],
+            "findings": record.get("findings"),
+            "command": record.get("command", ""),
+        }
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Do nothing; but it takes the place of whatever was being solved."""
+
+    id: int
+    newest: str = "solve"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Do nothing."""
+        del bench, progress
+        return {}
+
+
+def show_result(result: Result, folder: Path) -> dict[str, Any]:
+    """Write what the page shows of a result, and return what it must know about it."""
+    maps = {"depth": result.depth, "confidence": result.confidence, "index": result.index}
+    if result.uncertainty is not None:
+        maps["uncertainty"] = result.uncertainty
+    write_maps(folder, maps, as_rgba(result.fused, result.stack.scale, white(result.stack)))
+    return about_maps(maps, result.unit, result.params.as_keywords()) | {
+        "warnings": list(result.warnings),
+        "seconds": round(result.seconds, 3),
+        "findings": result.findings,
+    }
+
+
+def write_maps(folder: Path, maps: dict[str, NDArray[np.float32]], fused: NDArray[Any]) -> None:
+    """Write maps and all-in-focus image in tiles, one folder of levels each."""
+    for name, values in maps.items():
+        write_pyramid(folder / name, values)
+    write_pyramid(folder / "fused", fused)
+
+
+def about_maps(
+    maps: dict[str, NDArray[np.float32]], unit: str, parameters: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what the page must know about the maps of a result, as plain data."""
+    height, width = maps["depth"].shape
+    units = {"depth": unit, "index": "frames", "uncertainty": unit}
+    return {
+        "width": width,
+        "height": height,
+        "unit": unit,
+        "method": parameters["method"],
+        "parameters": parameters,
+        "maps": {
+            name: {"unit": units.get(name, ""), "range": shown_range(name, values)}
+            for name, values in maps.items()
+        },
+        "sure": float((maps["confidence"] >= 0.9).mean()),
+    }
+
+
+def shown_range(name: str, values: NDArray[np.float32]) -> list[float]:
+    """Return the values that the first and last colour stand for: nearly all, but no outliers."""
+    if name == "confidence":
+        return [0.0, 1.0]
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        return [0.0, 1.0]
+    step = max(finite.size // 1_000_000, 1)
+    low, high = np.percentile(finite[::step], (0.5, 99.5))
+    return [float(low), float(high)] if high > low else [float(low), float(low) + 1.0]
+
+
+def shrunk(stack: FocusStack, k: int) -> ArrayFrame:
+    """Decode a frame and average it down to preview size, in its own dtype."""
+    pixels = stack.read(k)
+    height, width = pixels.shape[:2]
+    factor = shrink_factor(height, width)
+    rows, columns = height // factor, width // factor
+    blocks = pixels[: rows * factor, : columns * factor].reshape(
+        rows, factor, columns, factor, *pixels.shape[2:]
+    )
+    mean = blocks.mean(axis=(1, 3), dtype=np.float32)
+    if np.issubdtype(pixels.dtype, np.integer):
+        mean = np.rint(mean)
+    return ArrayFrame(stack.frames[k].name, mean.astype(pixels.dtype))
+
+
+def shrink_factor(height: int, width: int) -> int:
+    """Return by how much a frame is made smaller for the preview."""
+    return max(-(-max(height, width) // PREVIEW_SIDE), 1)
+
+
+def white(stack: FocusStack) -> float:
+    """Return what is shown as white: 1, but the brightest value of floating-point frames."""
+    if np.issubdtype(stack.dtype, np.integer):
+        return 1.0
+    peak = float(stack.read(len(stack) // 2).max())
+    return peak if peak > 0.0 else 1.0

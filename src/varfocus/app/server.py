@@ -1,0 +1,388 @@
+"""The page's server: routes, nothing else. Numbers are made elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import math
+import re
+import shutil
+from collections.abc import AsyncIterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+import varfocus
+from varfocus.app import schema
+from varfocus.app.guard import Guard
+from varfocus.app.tiles import TILE, read_tile
+from varfocus.app.workspace import Workspace
+from varfocus.errors import InputError, ParameterError, TooLargeError, VarfocusError
+from varfocus.export import images
+from varfocus.io import read_stack
+from varfocus.products import PRODUCTS
+from varfocus.saved import SavedResult
+from varfocus.simulation import simulate
+from varfocus.stack import FocusStack
+
+MAX_UPLOAD = 4 << 30
+"""Bytes of one uploaded file."""
+
+SPARE_DISK = 512 << 20
+"""Bytes that an upload must leave free."""
+
+MAX_REQUEST = 1 << 20
+"""Bytes of a JSON request."""
+
+EVENTS_WAITING = 256
+"""Events that may wait for a slow page; then the oldest are dropped."""
+
+IMMUTABLE = {"cache-control": "private, max-age=31536000, immutable"}
+"""For what never changes under its address."""
+
+PALETTES = ["viridis", "cividis", "magma", "gray"]
+"""Colour maps of even steps; never jet."""
+
+SHOWN_MAPS = ("depth", "confidence", "index", "uncertainty", "fused")
+
+
+def static_folder() -> Path:
+    """Return where the built page lies."""
+    return Path(str(resources.files("varfocus.app"))) / "static"
+
+
+class Page:
+    """Everything behind one page: the workspace, and who listens to it.
+
+    Parameters
+    ----------
+    content : FocusStack, SavedResult or None
+        What to begin with: frames, or a result.
+    source : str
+        What the user called them.
+    """
+
+    def __init__(self, content: FocusStack | SavedResult | None = None, source: str = "") -> None:
+        self._content, self._source = content, source
+        self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
+        self._uploads = 0
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        """Open the workspace while the server runs."""
+        self.workspace = Workspace(self._publish)
+        try:
+            if isinstance(self._content, FocusStack):
+                self.workspace.open(self._content, self._source)
+            elif self._content is not None:
+                self.workspace.open_result(self._content)
+            yield
+        finally:
+            self.workspace.close()
+
+    def _publish(self, event: dict[str, Any]) -> None:
+        for queue in self._listeners:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(event)
+
+    # What the page asks for
+
+    async def state(self, _: Request) -> Response:
+        """Return where things stand."""
+        about = {
+            "varfocus": varfocus.__version__,
+            "tile": TILE,
+            "methods": schema.methods(),
+            "palettes": PALETTES,
+            "products": offered(),
+        }
+        return JSONResponse(about | self.workspace.state())
+
+    async def events(self, socket: WebSocket) -> None:
+        """Tell the page what happens, as it happens."""
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(EVENTS_WAITING)
+        await socket.accept()
+        self._listeners.add(queue)
+        hung_up = asyncio.create_task(_hung_up(socket))
+        try:
+            while not hung_up.done():
+                following = asyncio.create_task(queue.get())
+                await asyncio.wait({following, hung_up}, return_when=asyncio.FIRST_COMPLETED)
+                if following.done():
+                    await socket.send_json(following.result())
+                else:
+                    following.cancel()
+        except WebSocketDisconnect:
+            pass
+        finally:
+            hung_up.cancel()
+            self._listeners.discard(queue)
+
+    async def example(self, _: Request) -> Response:
+        """Open a simulated scene, from files like any other."""
+        folder = self.workspace.folder / "example"
+        await asyncio.to_thread(_write_example, folder)
+        self.workspace.open(read_stack(str(folder)), "example")
+        return JSONResponse({})
+
+    async def clear(self, _: Request) -> Response:
+        """Forget frames and results."""
+        self.workspace.clear()
+        return JSONResponse({})
+
+    async def upload(self, request: Request) -> Response:
+        """Take one file as a raw body, counted while it streams in."""
+        name = display_name(request.query_params.get("name", ""))
+        folder = self.workspace.folder / "uploads"
+        folder.mkdir(exist_ok=True)
+        self._uploads += 1
+        path = folder / f"{self._uploads:06d}"
+        free = shutil.disk_usage(folder).free - SPARE_DISK
+        received = 0
+        try:
+            with path.open("xb") as file:
+                async for chunk in request.stream():
+                    received += len(chunk)
+                    if received > min(MAX_UPLOAD, free):
+                        raise TooLargeError(
+                            f"{name}: more than {min(MAX_UPLOAD, max(free, 0)) >> 20} MB",
+                            "expected a file that fits",
+                            "Give the folder on the command line: varfocus app FOLDER.",
+                        )
+                    file.write(chunk)
+            self.workspace.add(path, name)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return JSONResponse({"bytes": received})
+
+    async def uploaded(self, _: Request) -> Response:
+        """Take note that all files of an upload are there."""
+        self.workspace.added()
+        return JSONResponse({})
+
+    async def arrange(self, request: Request) -> Response:
+        """Reorder, reverse or leave out frames."""
+        body = await _body(request)
+        self.workspace.arrange(_whole_list(body, "order"), _whole_list(body, "excluded"))
+        return JSONResponse({})
+
+    async def solve(self, request: Request) -> Response:
+        """Reconstruct."""
+        body = await _body(request)
+        parameters = body.get("parameters")
+        if not isinstance(parameters, dict):
+            raise ParameterError("received no parameters", "expected an object of parameters")
+        version = self.workspace.solve(parameters, bool(body.get("settled", True)))
+        return JSONResponse({"version": version})
+
+    async def cancel(self, _: Request) -> Response:
+        """Stop at once."""
+        self.workspace.cancel()
+        return JSONResponse({})
+
+    async def frame_preview(self, request: Request) -> Response:
+        """Return a whole frame at preview size, RGBA."""
+        path = self.workspace.folder / "frames" / str(request.path_params["id"]) / "preview.npy"
+        if not path.is_file():
+            return Response(status_code=404)
+        pixels = np.load(path, allow_pickle=False)
+        return Response(pixels.tobytes(), media_type="application/octet-stream", headers=IMMUTABLE)
+
+    async def frame_tile(self, request: Request) -> Response:
+        """Return a tile of a frame, RGBA."""
+        return _tile(await self.workspace.frame_folder(request.path_params["id"]), request)
+
+    async def map_tile(self, request: Request) -> Response:
+        """Return a tile of a map, float32, or of the all-in-focus image, RGBA."""
+        folder = self.workspace.result_folder(request.path_params["version"])
+        name = request.path_params["map"]
+        if folder is None or name not in SHOWN_MAPS:
+            return Response(status_code=404)
+        return _tile(folder / name, request)
+
+    async def palettes(self, _: Request) -> Response:
+        """Return 256 RGB colours of each palette, one after the other."""
+        return Response(
+            await asyncio.to_thread(_palettes),
+            media_type="application/octet-stream",
+            headers={"cache-control": "private, max-age=3600"},
+        )
+
+    async def curve(self, request: Request) -> Response:
+        """Return what the depth of one pixel rests on."""
+        x, y = (_whole(request.query_params.get(name, ""), name) for name in "xy")
+        report = await self.workspace.curve(request.path_params["version"], x, y)
+        return JSONResponse({k: v for k, v in report.items() if k not in ("id", "kind")})
+
+    async def measure(self, request: Request) -> Response:
+        """Measure a line, a step or a region."""
+        body = await _body(request)
+        kind, shapes = body.get("kind"), body.get("shapes")
+        wanted = {"line": 1, "step": 2, "region": 1}.get(str(kind))
+        if wanted is None or not isinstance(shapes, list) or not _are_boxes(shapes, wanted):
+            raise ParameterError(
+                f"received kind {kind!r}", "expected line, step or region, and its corners"
+            )
+        report = await self.workspace.measure(request.path_params["version"], str(kind), shapes)
+        return JSONResponse({k: v for k, v in report.items() if k not in ("id", "kind")})
+
+    async def product(self, request: Request) -> Response:
+        """Return a file for another program, or one that ``varfocus depth`` writes."""
+        version, name = request.path_params["version"], request.path_params["name"]
+        folder = self.workspace.saved_folder(version)
+        if name in {path.name for path in folder.iterdir()}:
+            return FileResponse(folder / name, filename=name)
+        if name not in {product["name"] for product in offered()}:
+            return Response(status_code=404)
+        path = await self.workspace.product(version, Path(name).suffix)
+        return FileResponse(path, filename=name)
+
+
+def offered() -> list[dict[str, str]]:
+    """Return the files that can be taken away, and what each is."""
+    files = {
+        "depth.tif": "depth, float32, opens calibrated in Fiji",
+        "confidence.tif": "confidence, float32",
+        "preview.png": "depth in colours",
+        "run.json": "all parameters; repeat with --params",
+    }
+    made = {f"depth{suffix}": product.words for suffix, product in PRODUCTS.items()}
+    return [{"name": name, "about": about} for name, about in (files | made).items()]
+
+
+def application(page: Page, token: str, hosts: tuple[str, ...]) -> ASGIApp:
+    """Return the guarded application.
+
+    Parameters
+    ----------
+    page : Page
+        What it serves.
+    token : str
+        Secret of this server.
+    hosts : tuple of str
+        Names it answers to, with port.
+    """
+    tile = "{level:int}/{column:int}/{row:int}"
+    routes = [
+        Route("/api/state", page.state),
+        Route("/api/example", page.example, methods=["POST"]),
+        Route("/api/clear", page.clear, methods=["POST"]),
+        Route("/api/upload", page.upload, methods=["PUT"]),
+        Route("/api/uploaded", page.uploaded, methods=["POST"]),
+        Route("/api/arrange", page.arrange, methods=["POST"]),
+        Route("/api/solve", page.solve, methods=["POST"]),
+        Route("/api/cancel", page.cancel, methods=["POST"]),
+        Route("/api/frames/{id:int}/preview", page.frame_preview),
+        Route("/api/frames/{id:int}/" + tile, page.frame_tile),
+        Route("/api/palettes", page.palettes),
+        Route("/api/results/{version:int}/curve", page.curve),
+        Route("/api/results/{version:int}/measure", page.measure, methods=["POST"]),
+        Route("/api/results/{version:int}/products/{name}", page.product),
+        Route("/api/results/{version:int}/{map}/{kind}/" + tile, page.map_tile),
+        WebSocketRoute("/api/events", page.events),
+        Mount("/", StaticFiles(directory=static_folder(), html=True)),
+    ]
+    app = Starlette(
+        routes=routes,
+        lifespan=page.lifespan,
+        exception_handlers={VarfocusError: _refused},
+    )
+    return Guard(app, token, hosts)
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    """Answer in the words of the command line."""
+    assert isinstance(error, VarfocusError)
+    status = 413 if isinstance(error, TooLargeError) else 400
+    return JSONResponse({"message": str(error)}, status)
+
+
+async def _hung_up(socket: WebSocket) -> None:
+    with contextlib.suppress(WebSocketDisconnect):
+        while True:
+            await socket.receive_text()
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    text = b""
+    async for chunk in request.stream():
+        text += chunk
+        if len(text) > MAX_REQUEST:
+            raise TooLargeError("received a request of more than 1 MB", "expected a small one")
+    try:
+        body = json.loads(text)
+    except ValueError as error:
+        raise ParameterError(f"received no JSON: {error}", "expected a JSON object") from error
+    if not isinstance(body, dict):
+        raise ParameterError("received JSON that is no object", "expected a JSON object")
+    return body
+
+
+def _whole(text: str, name: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ParameterError(f"received {name} = {text!r}", "expected a whole number") from error
+
+
+def _whole_list(body: dict[str, Any], key: str) -> list[int]:
+    values = body.get(key)
+    if not isinstance(values, list) or not all(isinstance(v, int) for v in values):
+        raise ParameterError(f"received no list {key!r}", "expected whole numbers")
+    return values
+
+
+def _tile(folder: Path, request: Request) -> Response:
+    numbers = (request.path_params[name] for name in ("level", "column", "row"))
+    content = read_tile(folder, *numbers)
+    if content is None:
+        return Response(status_code=404)
+    return Response(content, media_type="application/octet-stream", headers=IMMUTABLE)
+
+
+def _palettes() -> bytes:
+    from matplotlib import colormaps
+
+    share = np.linspace(0.0, 1.0, 256)
+    return b"".join(
+        np.rint(colormaps[name](share)[:, :3] * 255).astype(np.uint8).tobytes() for name in PALETTES
+    )
+
+
+def _are_boxes(shapes: list[Any], wanted: int) -> bool:
+    return (
+        len(shapes) == wanted
+        and all(isinstance(shape, list) and len(shape) == 4 for shape in shapes)
+        and all(isinstance(v, int | float) and math.isfinite(v) for s in shapes for v in s)
+    )
+
+
+def display_name(name: str) -> str:
+    """Return a file's name as it can be shown: no folders, no control characters, not too long."""
+    last = re.split(r"[/\\]", name)[-1]
+    printable = "".join(letter for letter in last if letter.isprintable())[:200].strip()
+    if not printable or printable in (".", ".."):
+        raise InputError(f"received a file named {name!r}", "expected a name")
+    return printable
+
+
+def _write_example(folder: Path) -> None:
+    """Write a simulated scene as PNG files, once."""
+    if folder.exists():
+        return
+    folder.mkdir()
+    scene = simulate("table", shape=(384, 512))
+    for k, frame in enumerate(scene.frames):
+        (folder / f"table_{k:02d}.png").write_bytes(images.picture(frame)[1])

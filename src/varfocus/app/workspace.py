@@ -1,0 +1,431 @@
+"""What one page works on: frames, results, and the two processes that make them.
+
+Everything lies in a private temporary folder that is removed at the end. Changes are answered at
+preview size by one process and then in full by the other, so that a long reconstruction never
+keeps the slider waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import shlex
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from natsort import natsorted, ns
+
+from varfocus.app.jobs import (
+    Curve,
+    Drop,
+    LoadPreviews,
+    MakeProduct,
+    Measure,
+    OpenResult,
+    ShowFrame,
+    Solve,
+)
+from varfocus.app.worker import Report, Worker
+from varfocus.errors import InputError, ParameterError, VarfocusError
+from varfocus.io import read_stack
+from varfocus.io.frames import probe_files
+from varfocus.params import STAGES, STAGES_OF_METHOD, Params
+from varfocus.saved import SavedResult
+from varfocus.stack import FRAMES, FocusStack, Frame
+from varfocus.units import PixelSize
+
+KEPT_RESULTS = 8
+"""Results that stay available for comparison."""
+
+
+@dataclass(frozen=True)
+class PageFrame:
+    """A frame as the page knows it.
+
+    Attributes
+    ----------
+    id : int
+        Its number, for good.
+    name : str
+        What people call it.
+    frame : Frame
+        Properties and pixels.
+    path : Path or None
+        The file it came from, if that was the user's own.
+    focus : float or None
+        Its focus position.
+    included : bool
+        Whether it takes part.
+    """
+
+    id: int
+    name: str
+    frame: Frame
+    path: Path | None
+    focus: float | None
+    included: bool = True
+
+
+class Workspace:
+    """Frames, results and workers of one page.
+
+    Parameters
+    ----------
+    publish : callable
+        Told, as plain data, whatever the page should know; called in the event loop.
+    """
+
+    def __init__(self, publish: Callable[[dict[str, Any]], None]) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="varfocus-"))
+        self._publish = publish
+        self._numbers = itertools.count(1)
+        self._frames: list[PageFrame] = []
+        self._unit, self._source = FRAMES, ""
+        self._pixel: PixelSize | None = None
+        self._results: dict[int, dict[str, Any]] = {}
+        self._asked: dict[int, Solve] = {}
+        self._made: dict[int, Solve] = {}
+        self._saved: dict[int, Path] = {}
+        self._futures: dict[int, asyncio.Future[Report]] = {}
+        self._wanted = 0
+        self._busy: dict[str, Any] | None = None
+        self._preview_size: tuple[int, int] | None = None
+        loop = asyncio.get_running_loop()
+
+        def report(message: Report) -> None:
+            loop.call_soon_threadsafe(self._hear, message)
+
+        self._quick, self._thorough = Worker(report), Worker(report)
+
+    def close(self) -> None:
+        """End the workers and remove every trace."""
+        self._quick.stop()
+        self._thorough.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # Frames
+
+    def open(self, stack: FocusStack, source: str = "") -> None:
+        """Work on these frames from now on."""
+        self.clear()
+        files: Sequence[Path | None] = stack.files or [None] * len(stack)
+        paths = files if len(files) == len(stack) else [files[0]] * len(stack)
+        focus = [None] * len(stack) if stack.focus is None else stack.focus.tolist()
+        self._frames = [
+            PageFrame(next(self._numbers), frame.name, frame, path, position)
+            for frame, path, position in zip(stack.frames, paths, focus, strict=True)
+        ]
+        self._unit, self._source, self._pixel = stack.unit, source, stack.pixel_size
+        self._load()
+
+    def open_result(self, saved: SavedResult) -> None:
+        """Show a result that was saved before, with its frames if they are still there."""
+        files = [Path(file["path"]) for file in saved.record["input"]["files"]]
+        if files and all(path.is_file() for path in files):
+            names = [str(path) for path in files]
+            stack = read_stack(names[0] if len(names) == 1 else names)
+            focus = saved.record["input"]["focus"]
+            self.open(
+                stack if focus is None else stack.with_focus(focus, saved.unit), str(saved.folder)
+            )
+        version = self._wanted = next(self._numbers)
+        self._saved[version] = saved.folder
+        if self._frames:
+            stack, ids = self.stack()
+            params = Params.from_keywords(**saved.record["parameters"])
+            self._made[version] = Solve(version, stack, ids, params, saved.folder, preview=False)
+        self._busy = {"version": version, "stage": "reading", "done": 0, "total": 1}
+        folder = self.folder / "results" / str(version) / "full"
+        self._thorough.send(OpenResult(version, saved.folder, folder))
+
+    def add(self, path: Path, name: str) -> None:
+        """Add an uploaded file, at the place that its name gives it.
+
+        Raises
+        ------
+        InputError
+            If it is no image, or unlike the others; in the user's words for the file.
+        """
+        try:
+            probed = probe_files([path])
+        except VarfocusError as error:
+            words = [str(part).replace(str(path), name) for part in error.args]
+            raise InputError(*words) from error
+        several = len(probed) > 1
+        new = [
+            PageFrame(next(self._numbers), f"{name}[{k}]" if several else name, frame, None, None)
+            for k, frame in enumerate(probed)
+        ]
+        self._frames = natsorted([*self._frames, *new], key=lambda f: f.name, alg=ns.IGNORECASE)
+        self._source = ""
+
+    def added(self) -> None:
+        """Take note that all files of an upload are there."""
+        if len(self._included()) >= 3:
+            self._load()
+        self._publish({"kind": "state"})
+
+    def clear(self) -> None:
+        """Forget frames and results."""
+        self.cancel()
+        self._frames, self._results, self._preview_size = [], {}, None
+        self._unit, self._source, self._wanted, self._pixel = FRAMES, "", 0, None
+
+    def arrange(self, order: Sequence[int], excluded: Sequence[int]) -> None:
+        """Put the frames into another order and leave some out.
+
+        Parameters
+        ----------
+        order : sequence of int
+            Every frame's number, first the one focused at one end.
+        excluded : sequence of int
+            Those that take no part.
+        """
+        by_id = {frame.id: frame for frame in self._frames}
+        if sorted(order) != sorted(by_id):
+            raise ParameterError("received an order of other frames", "expected every frame once")
+        self._frames = [replace(by_id[i], included=i not in excluded) for i in order]
+        self._publish({"kind": "state"})
+
+    def stack(self) -> tuple[FocusStack, tuple[int, ...]]:
+        """Return the frames that take part, and their numbers."""
+        chosen = self._included()
+        known = bool(chosen) and all(f.focus is not None for f in chosen)
+        stack = FocusStack(
+            [f.frame for f in chosen],
+            np.array([f.focus for f in chosen], np.float64) if known else None,
+            self._unit if known else FRAMES,
+            tuple(f.path for f in chosen if f.path is not None),
+            pixel_size=self._pixel,
+        )
+        return stack, tuple(f.id for f in chosen)
+
+    def _included(self) -> list[PageFrame]:
+        return [frame for frame in self._frames if frame.included]
+
+    def _load(self) -> None:
+        stack, ids = self.stack()
+        job = LoadPreviews(next(self._numbers), stack, ids, self.folder / "frames")
+        self._quick.send(job)
+        self._publish({"kind": "state"})
+
+    async def frame_folder(self, frame_id: int) -> Path:
+        """Return where the tiles of a frame lie, decoding it first if need be."""
+        folder = self.folder / "frames" / str(frame_id) / "levels"
+        if not (folder / "0.npy").exists():
+            position = next((k for k, f in enumerate(self._frames) if f.id == frame_id), None)
+            if position is None:
+                raise InputError(f"received frame {frame_id}", "expected one of the frames")
+            everything = FocusStack([f.frame for f in self._frames])
+            await self.done(ShowFrame(next(self._numbers), everything, position, folder))
+        return folder
+
+    async def done(self, job: Any, *, thorough: bool = False) -> Report:
+        """Have a worker do something, and wait for it."""
+        future: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
+        self._futures[job.id] = future
+        (self._thorough if thorough else self._quick).send(job)
+        return await future
+
+    # Results
+
+    def solve(self, keywords: dict[str, Any], settled: bool) -> int:
+        """Reconstruct with these parameters; what was being done before is dropped.
+
+        Parameters
+        ----------
+        keywords : dict
+            As for `varfocus.params.Params.from_keywords`.
+        settled : bool
+            False while a slider is still moving: only the preview is made.
+
+        Returns
+        -------
+        int
+            Version of the result to come.
+        """
+        params = Params.from_keywords(**keywords)
+        stack, ids = self.stack()
+        version = self._wanted = next(self._numbers)
+        folder = self.folder / "results" / str(version)
+        job = Solve(version, stack, ids, params, folder / "preview", preview=True, command="")
+        self._asked = {version: job} if settled else {}
+        self._made[version] = job
+        self._busy = {"version": version, "stage": "starting", "done": 0, "total": 1}
+        self._thorough.send(Drop(next(self._numbers)))
+        self._quick.send(job)
+        self._publish({"kind": "busy", **self._busy})
+        return version
+
+    def cancel(self) -> None:
+        """Stop whatever is being reconstructed, at once."""
+        if self._busy is not None:
+            self._busy, self._asked = None, {}
+            self._wanted = 0
+            self._thorough.restart()
+            self._quick.restart()
+            self._publish({"kind": "idle"})
+
+    def command(self, params: Params) -> str:
+        """Return the command that does the same as the page."""
+        words = ["varfocus", "depth"]
+        untouched = all(f.included for f in self._frames) and self._source
+        words += [self._source] if untouched else [str(f.path or f.name) for f in self._included()]
+        words += ["-o", "result", "--method", params.method]
+        for stage in STAGES_OF_METHOD[params.method]:
+            chosen, default = asdict(getattr(params, stage)), asdict(STAGES[stage]())
+            for field in fields(STAGES[stage]):
+                if chosen[field.name] != default[field.name]:
+                    words += ["--" + field.name.replace("_", "-"), f"{chosen[field.name]}"]
+        return shlex.join(words)
+
+    def result_folder(self, version: int) -> Path | None:
+        """Return where the maps of a result lie."""
+        if version not in self._results:
+            return None
+        kind = "preview" if self._results[version]["preview"] else "full"
+        return self.folder / "results" / str(version) / kind
+
+    def saved_folder(self, version: int) -> Path:
+        """Return where a result in full size lies, as ``varfocus depth`` would write it."""
+        folder = self.result_folder(version)
+        if folder is None or self._results[version]["preview"]:
+            raise InputError(
+                "received a request for a result that is not there yet",
+                "expected one in full size",
+                "Wait until the reconstruction has finished.",
+            )
+        return self._saved.get(version, folder / "result")
+
+    async def curve(self, version: int, x: int, y: int) -> Report:
+        """Return what the depth of one pixel rests on."""
+        folder, asked = self.result_folder(version), self._made.get(version)
+        if folder is None or asked is None:
+            raise InputError(
+                "received a result without its frames",
+                "expected the frames at the place that its run.json names",
+                "Contrast curves need the frames; everything else works without them.",
+            )
+        height, width = asked.stack.shape
+        if not (0 <= x < width and 0 <= y < height):
+            raise ParameterError(
+                f"received the pixel {x}, {y}", f"expected one inside {width} × {height}"
+            )
+        findings = self._results[version]["findings"]
+        job = Curve(
+            next(self._numbers), asked.stack, asked.ids, asked.params, findings, folder, x, y
+        )
+        return await self.done(job)
+
+    async def measure(self, version: int, kind: str, shapes: list[list[float]]) -> Report:
+        """Measure a line, a step or a region of a result."""
+        corners = tuple((s[0], s[1], s[2], s[3]) for s in shapes)
+        job = Measure(next(self._numbers), self.saved_folder(version), kind, corners)
+        return await self.done(job)
+
+    async def product(self, version: int, suffix: str) -> Path:
+        """Return a file for another program, made on the first request."""
+        source = self.saved_folder(version)
+        target = self.folder / "results" / str(version) / "full" / f"depth{suffix}"
+        if not target.exists():
+            await self.done(MakeProduct(next(self._numbers), source, target), thorough=True)
+        return target
+
+    def _hear(self, message: Report) -> None:
+        """Act on what a worker says."""
+        number, kind = message["id"], message["kind"]
+        if number in self._futures and kind != "progress":
+            self._answer(self._futures.pop(number), message)
+        elif kind == "progress":
+            self._advance(message)
+        elif number != self._wanted:
+            if kind == "done" and "height" in message and "maps" not in message:
+                self._preview_size = message["width"], message["height"]
+                self._publish({"kind": "state"})
+            elif kind == "failed":
+                self._publish({"kind": "failed", "message": message["message"]})
+        elif kind == "failed":
+            self._busy = None
+            self._publish({"kind": "failed", "version": number, "message": message["message"]})
+        elif kind == "done":
+            self._finish(message)
+
+    @staticmethod
+    def _answer(future: asyncio.Future[Report], message: Report) -> None:
+        if future.done():
+            return
+        if message["kind"] == "failed":
+            future.set_exception(InputError(message["message"]))
+        elif message["kind"] == "dropped":
+            future.set_exception(
+                InputError("received a newer request", "and answered that instead")
+            )
+        else:
+            future.set_result(message)
+
+    def _advance(self, message: Report) -> None:
+        if message["id"] == self._wanted and self._busy is not None:
+            self._busy |= {key: message[key] for key in ("stage", "done", "total")}
+        self._publish({key: message[key] for key in ("kind", "id", "stage", "done", "total")})
+
+    def _finish(self, message: Report) -> None:
+        version = message["id"]
+        asked = self._asked.get(version)
+        preview = version not in self._saved and (asked is None or asked.preview)
+        about = {key: value for key, value in message.items() if key not in ("id", "kind")}
+        self._results[version] = {"version": version, "preview": preview, **about}
+        self._forget_old()
+        if asked is not None and preview:
+            params = asked.params
+            full = replace(
+                asked,
+                folder=asked.folder.parent / "full",
+                preview=False,
+                command=self.command(params),
+            )
+            self._asked[version] = full
+            self._thorough.send(full)
+        else:
+            self._busy = None
+        if asked is not None:
+            self._results[version]["command"] = self.command(asked.params)
+        self._publish({"kind": "result", "result": self._results[version], "busy": self._busy})
+
+    def _forget_old(self) -> None:
+        """Keep the newest results, and of previews only the newest."""
+        newest = max(self._results)
+        old = [v for v, result in self._results.items() if result["preview"] and v != newest]
+        old += sorted(set(self._results) - set(old))[:-KEPT_RESULTS]
+        for version in old:
+            del self._results[version]
+            self._made.pop(version, None)
+            shutil.rmtree(self.folder / "results" / str(version), ignore_errors=True)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything the page needs to show where things stand."""
+        frames = [
+            {"id": f.id, "name": f.name, "included": f.included, "focus": f.focus}
+            for f in self._frames
+        ]
+        first = self._frames[0].frame if self._frames else None
+        shown = self._results[max(self._results)] if self._results else None
+        height, width = first.shape[:2] if first is not None else (0, 0)
+        if first is None and shown is not None:
+            height, width = shown["height"], shown["width"]
+        return {
+            "source": self._source,
+            "frames": frames,
+            "width": width,
+            "height": height,
+            "dtype": "" if first is None else str(first.dtype),
+            "unit": self._unit,
+            "pixel": None if self._pixel is None else asdict(self._pixel),
+            "preview": self._preview_size,
+            "results": [self._results[v] for v in sorted(self._results)],
+            "busy": self._busy,
+        }

@@ -1,0 +1,104 @@
+"""``varfocus app``: the page in the browser."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from varfocus.cli.console import Narrator, Talk, TalkOptions
+from varfocus.cli.source import Focus, FocusOptions, load
+from varfocus.errors import OutputError, UsageError
+from varfocus.export import RUN_RECORD
+from varfocus.saved import SavedResult, load_result
+from varfocus.stack import FocusStack
+
+LOOPBACK = "127.0.0.1"
+
+
+def app(
+    *source: Annotated[str, Parameter(name="FRAMES")],
+    port: int = 0,
+    browser: bool = True,
+    focus: FocusOptions = Focus(),
+    talk: TalkOptions = Talk(),
+) -> None:
+    """Open a page in the browser to see, probe and steer a reconstruction.
+
+    The page is served to this machine only, under an address with a secret token that is printed.
+    Ctrl-C ends it, and nothing is left behind but what was downloaded.
+
+    Parameters
+    ----------
+    source
+        A folder, a pattern, several files or a multi-page file; or the output folder of varfocus
+        depth. Without it the page asks.
+    port
+        Port on 127.0.0.1; by default any that is free.
+    browser
+        Open the page in the browser.
+    """
+    try:
+        import uvicorn
+
+        from varfocus.app.guard import new_token
+        from varfocus.app.server import Page, application, static_folder
+    except ImportError as error:
+        raise UsageError(
+            f"the page needs the package {error.name}",
+            "expected varfocus with its extra “app”",
+            'Install it: pip install "varfocus[app]"',
+        ) from error
+    if not (static_folder() / "index.html").is_file():
+        raise UsageError(
+            "the page has not been built",
+            "expected the files of the page beside the package",
+            "Install a wheel of varfocus, or run “make page” in the source tree (needs Node.js).",
+        )
+    narrator = Narrator(talk)
+    content: FocusStack | SavedResult | None = None
+    if len(source) == 1 and (Path(source[0]) / RUN_RECORD).is_file():
+        content = load_result(source[0])
+    elif source:
+        content = load(list(source), focus, narrator)
+    listener = _listen(port)
+    address = f"{LOOPBACK}:{listener.getsockname()[1]}"
+    token = new_token()
+    hosts = (address, address.replace(LOOPBACK, "localhost"))
+    url = f"http://{address}/?token={token}"
+    page = Page(content, source[0] if len(source) == 1 else "")
+    server = uvicorn.Server(
+        uvicorn.Config(
+            application(page, token, hosts),
+            log_level="critical",
+            access_log=False,
+            # Without it Ctrl-C would wait for open pages for ever.
+            timeout_graceful_shutdown=1,
+            ws="websockets-sansio",
+        )
+    )
+    sys.stdout.write(f"{url}\n")
+    sys.stdout.flush()
+    narrator.say("The page is at this address; Ctrl-C ends it.")
+    if browser:
+        webbrowser.open(url)
+    server.run(sockets=[listener])
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise OutputError(
+            f"port {port} cannot be used: {getattr(error, 'strerror', None) or error}",
+            "expected a free port above 1023",
+            "Leave --port out to take any free one.",
+        ) from error
+    return listener

@@ -1,0 +1,327 @@
+"""The page's server: who may talk to it, what it serves, and that bad input is answered kindly."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from varfocus.app import schema, server, tiles
+from varfocus.app.guard import HEADERS
+from varfocus.errors import InputError
+from varfocus.export import images
+from varfocus.io import read_stack
+from varfocus.params import STAGES_OF_METHOD, Params
+from varfocus.simulation import simulate
+
+TOKEN = "t" * 43
+HOST = "127.0.0.1:8123"
+ORIGIN = {"origin": f"http://{HOST}"}
+
+
+@pytest.fixture(scope="module")
+def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shots")
+    for k, frame in enumerate(simulate("steps", shape=(48, 64), n=6).frames):
+        (folder / f"img{k}.png").write_bytes(images.picture(frame)[1])
+    return folder
+
+
+@pytest.fixture
+def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    (tmp_path / "index.html").write_text("<title>varfocus</title>")
+    monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
+    application = server.application(server.Page(), TOKEN, (HOST, "localhost:8123"))
+    with TestClient(application, base_url=f"http://{HOST}") as client:
+        yield client
+
+
+@pytest.fixture
+def client(stranger: TestClient) -> TestClient:
+    assert stranger.get(f"/?token={TOKEN}").status_code == 200
+    return stranger
+
+
+# The guard
+
+
+def test_the_token_opens_the_page_once_and_then_the_cookie_does(stranger: TestClient) -> None:
+    answer = stranger.get(f"/?token={TOKEN}", follow_redirects=False)
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/"
+    cookie = answer.headers["set-cookie"].lower()
+    assert "varfocus-8123=" in cookie
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert stranger.get("/api/state").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/api/state", "/index.html", "/?token=wrong", "/?token="])
+def test_without_the_token_nothing_is_served(stranger: TestClient, path: str) -> None:
+    answer = stranger.get(path)
+    assert answer.status_code == 403
+    assert "token" in answer.text
+    assert "varfocus</title>" not in answer.text
+
+
+def test_a_wrong_cookie_is_refused(stranger: TestClient) -> None:
+    stranger.cookies.set("varfocus-8123", "x" * 43)
+    assert stranger.get("/api/state").status_code == 403
+
+
+@pytest.mark.parametrize("host", ["evil.example:8123", "127.0.0.1", "127.0.0.1:9", "", "localhost"])
+def test_another_name_is_refused_even_with_the_cookie(client: TestClient, host: str) -> None:
+    assert client.get("/api/state", headers={"host": host}).status_code == 421
+    assert client.get(f"/?token={TOKEN}", headers={"host": host}).status_code == 421
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", f"https://{HOST}", "null", "http://127.0.0.1"]
+)
+def test_another_origin_is_refused(client: TestClient, origin: str) -> None:
+    assert client.get("/api/state", headers={"origin": origin}).status_code == 403
+    assert client.post("/api/cancel", headers={"origin": origin}, json={}).status_code == 403
+
+
+def test_what_changes_something_must_name_its_origin(client: TestClient) -> None:
+    assert client.post("/api/cancel", json={}).status_code == 403
+    assert client.post("/api/cancel", json={}, headers=ORIGIN).status_code == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_requests_of_other_sites_are_refused(client: TestClient, site: str) -> None:
+    assert client.get("/api/state", headers={"sec-fetch-site": site}).status_code == 403
+
+
+def test_a_websocket_needs_origin_and_cookie(client: TestClient) -> None:
+    for headers in ({}, {"origin": "http://evil.example"}):
+        with (
+            pytest.raises(WebSocketDisconnect),
+            client.websocket_connect(f"ws://{HOST}/api/events", headers=headers),
+        ):
+            pass
+    with client.websocket_connect(f"ws://{HOST}/api/events", headers=ORIGIN):
+        pass
+    client.cookies.clear()
+    with (
+        pytest.raises(WebSocketDisconnect),
+        client.websocket_connect(f"ws://{HOST}/api/events", headers=ORIGIN),
+    ):
+        pass
+
+
+def test_every_answer_carries_the_policy(client: TestClient) -> None:
+    for path in ("/", "/api/state", "/nothing"):
+        answer = client.get(path)
+        for name, value in HEADERS.items():
+            assert answer.headers[name] == value
+    assert "unsafe" not in HEADERS["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/../pyproject.toml", "/%2e%2e/%2e%2e/etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd"],
+)
+def test_path_tricks_find_nothing(client: TestClient, path: str) -> None:
+    assert client.get(path).status_code in (404, 405)
+
+
+# What it serves
+
+
+def test_the_parameters_of_the_page_are_those_of_the_package() -> None:
+    for method in schema.methods():
+        given = {p["name"]: p["default"] for p in method["parameters"]}
+        assert Params.from_keywords(method["name"], **given) == Params(method["name"])
+        assert all(p["about"] for p in method["parameters"])
+        assert method["knob"] in given
+    assert {m["name"] for m in schema.methods()} == set(STAGES_OF_METHOD)
+
+
+def wait_for(client: TestClient, seconds: float, what: str) -> dict:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        state = client.get("/api/state").json()
+        if state["results"] and not state["results"][-1]["preview"] and state["busy"] is None:
+            return state["results"][-1]
+        time.sleep(0.05)
+    raise AssertionError(f"no {what} within {seconds} s: {state}")
+
+
+def upload(client: TestClient, path: Path, name: str | None = None):
+    return client.put(
+        f"/api/upload?name={name or path.name}", content=path.read_bytes(), headers=ORIGIN
+    )
+
+
+def test_frames_become_a_result_with_maps_measurements_and_products(
+    client: TestClient, shots: Path
+) -> None:
+    for path in sorted(shots.iterdir(), reverse=True):
+        assert upload(client, path).status_code == 200
+    client.post("/api/uploaded", json={}, headers=ORIGIN)
+    state = client.get("/api/state").json()
+    assert [f["name"] for f in state["frames"]] == [f"img{k}.png" for k in range(6)]
+    body = {"parameters": {"method": "classic", "window": 5}, "settled": True}
+    assert client.post("/api/solve", json=body, headers=ORIGIN).status_code == 200
+    result = wait_for(client, 120, "result")
+    assert (result["width"], result["height"], result["method"]) == (64, 48, "classic")
+    assert "--window 5" in result["command"]
+
+    version = result["version"]
+    tile = client.get(f"/api/results/{version}/index/full/0/0/0").content
+    index = np.frombuffer(tile, np.float32).reshape(48, 64)
+    from varfocus import reconstruct
+
+    expected = reconstruct(read_stack(str(shots)), "classic", window=5)
+    np.testing.assert_array_equal(index, expected.index)
+    assert len(client.get(f"/api/results/{version}/fused/full/0/0/0").content) == 48 * 64 * 4
+    assert client.get(f"/api/results/{version}/secret/full/0/0/0").status_code == 404
+    assert client.get(f"/api/results/{version}/depth/full/0/1/0").status_code == 404
+
+    line = {"kind": "line", "shapes": [[5, 5, 60, 40]]}
+    answer = client.post(f"/api/results/{version}/measure", json=line, headers=ORIGIN).json()
+    assert len(answer["profile"]["distance"]) == len(answer["profile"]["height"]) > 50
+    empty = {"kind": "region", "shapes": [[5, 5, 5, 5]]}
+    refused = client.post(f"/api/results/{version}/measure", json=empty, headers=ORIGIN)
+    assert refused.status_code == 400
+    assert "rectangle" in refused.json()["message"]
+
+    glb = client.get(f"/api/results/{version}/products/depth.glb")
+    assert glb.content[:4] == b"glTF"
+    tif = client.get(f"/api/results/{version}/products/depth.tif")
+    assert tif.content[:2] in (b"II", b"MM")
+    for name in ("..%2f..%2frun.json", "depth.exe", "x"):
+        assert client.get(f"/api/results/{version}/products/{name}").status_code == 404
+
+    frame = state["frames"][0]["id"]
+    pixels = np.frombuffer(client.get(f"/api/frames/{frame}/0/0/0").content, np.uint8)
+    first = read_stack(str(shots)).read(0)
+    np.testing.assert_array_equal(pixels.reshape(48, 64, 4)[..., :3], first)
+
+
+def test_a_saved_result_opens_with_its_frames(
+    shots: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from varfocus import load_result, reconstruct
+
+    made = reconstruct(read_stack(str(shots)), "classic", window=5)
+    made.save(tmp_path / "result")
+    monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
+    page = server.Page(load_result(tmp_path / "result"))
+    with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}") as client:
+        client.get(f"/?token={TOKEN}")
+        result = wait_for(client, 60, "saved result")
+        version = result["version"]
+        tile = client.get(f"/api/results/{version}/depth/full/0/0/0").content
+        np.testing.assert_array_equal(np.frombuffer(tile, np.float32), made.depth.ravel())
+        curve = client.get(f"/api/results/{version}/curve?x=20&y=30").json()
+        assert curve["focus"] == list(range(6))
+        assert curve["depth"] == made.depth[30, 20]
+        assert client.get(f"/api/results/{version}/curve?x=64&y=0").status_code == 400
+        assert client.get(f"/api/results/{version}/products/depth.glb").content[:4] == b"glTF"
+    assert not (tmp_path / "result" / "depth.glb").exists()
+
+
+def test_frames_are_reordered_and_left_out(client: TestClient, shots: Path) -> None:
+    for path in sorted(shots.iterdir()):
+        upload(client, path)
+    ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
+    body = {"order": ids[::-1], "excluded": [ids[2]]}
+    assert client.post("/api/arrange", json=body, headers=ORIGIN).status_code == 200
+    frames = client.get("/api/state").json()["frames"]
+    assert [f["id"] for f in frames] == ids[::-1]
+    assert [f["id"] for f in frames if not f["included"]] == [ids[2]]
+    for wrong in ({"order": ids[:2], "excluded": []}, {"order": "x"}, []):
+        assert client.post("/api/arrange", json=wrong, headers=ORIGIN).status_code == 400
+
+
+def test_a_broken_upload_is_refused_by_its_own_name_and_leaves_nothing(
+    client: TestClient, shots: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"\x89PNG\r\n\x1a\nno")
+    answer = upload(client, broken, "my%20shot.png")
+    assert answer.status_code == 400
+    assert "my shot.png" in answer.json()["message"]
+    assert "varfocus-" not in answer.json()["message"]
+    assert client.get("/api/state").json()["frames"] == []
+    body = {"parameters": {"method": "classic"}}
+    refused = client.post("/api/solve", json=body, headers=ORIGIN)
+    assert refused.status_code == 400
+    assert "at least 3 frames" in refused.json()["message"]
+
+
+def test_too_large_an_upload_stops_while_it_streams(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "MAX_UPLOAD", 1000)
+    answer = client.put("/api/upload?name=a.png", content=b"x" * 5000, headers=ORIGIN)
+    assert answer.status_code == 413
+    assert "fits" in answer.json()["message"]
+
+
+def test_unknown_parameters_are_refused_in_words(client: TestClient, shots: Path) -> None:
+    for path in sorted(shots.iterdir()):
+        upload(client, path)
+    for parameters in ({"method": "magic"}, {"method": "paper", "alhpa": 1}, {"alpha": "x"}, "x"):
+        answer = client.post("/api/solve", json={"parameters": parameters}, headers=ORIGIN)
+        assert answer.status_code == 400
+        assert answer.json()["message"].startswith("received")
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("a/b/../c.png", "c.png"),
+        ("C:\\x\\y.tif", "y.tif"),
+        ("a\x00\nb.png", "ab.png"),
+        ("ä" * 300, "ä" * 200),
+    ],
+)
+def test_names_are_shown_without_folders_or_control_characters(given: str, shown: str) -> None:
+    assert server.display_name(given) == shown
+
+
+@pytest.mark.parametrize("given", ["", "..", "x/..", "\x00"])
+def test_names_of_nothing_are_refused(given: str) -> None:
+    with pytest.raises(InputError):
+        server.display_name(given)
+
+
+def test_the_private_folder_is_gone_afterwards(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
+    page = server.Page()
+    with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}"):
+        folder = page.workspace.folder
+        assert folder.stat().st_mode & 0o077 == 0
+    assert not folder.exists()
+
+
+# Tiles
+
+
+def test_levels_average_what_is_known(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    depth = rng.random((700, 1100)).astype(np.float32)
+    depth[:4, :4] = np.nan
+    depth[4, 4] = np.nan
+    tiles.write_pyramid(tmp_path, depth)
+    assert len(list(tmp_path.iterdir())) == tiles.level_count(700, 1100) == 3
+    half = np.load(tmp_path / "1.npy")
+    assert half.shape == (350, 550)
+    assert np.isnan(half[:2, :2]).all()
+    assert half[2, 2] == pytest.approx(np.nanmean(depth[4:6, 4:6]), rel=1e-6)
+    np.testing.assert_allclose(
+        half[10:, 10:], depth[20:, 20:].reshape(340, 2, 540, 2).mean((1, 3)), rtol=1e-5
+    )
+    tile = tiles.read_tile(tmp_path, 0, 2, 1)
+    assert tile is not None
+    np.testing.assert_array_equal(np.frombuffer(tile, np.float32), depth[512:, 1024:].ravel())
+    assert tiles.read_tile(tmp_path, 0, 3, 0) is None
+    assert tiles.read_tile(tmp_path, 0, -1, 0) is None

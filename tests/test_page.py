@@ -1,0 +1,319 @@
+"""The page in a real browser: what a person does with it, from the example to the download.
+
+Needs Chromium (Debian's package) and the built page (`make page`). Screenshots go to the folder
+that VARFOCUS_SCREENSHOTS names, if any.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from varfocus.app.server import static_folder
+from varfocus.export import images
+from varfocus.simulation import simulate
+
+CHROMIUM = os.environ.get("VARFOCUS_CHROMIUM") or shutil.which("chromium")
+SCREENSHOTS = os.environ.get("VARFOCUS_SCREENSHOTS")
+PATIENCE = 120_000
+
+pytestmark = [
+    pytest.mark.skipif(not CHROMIUM, reason="no Chromium: the page was NOT tested in a browser"),
+    pytest.mark.skipif(
+        not (static_folder() / "index.html").is_file(),
+        reason="the page is not built (make page): it was NOT tested in a browser",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "varfocus", "app", "--no-browser"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    with process:
+        yield process.stdout.readline().strip()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) in (0, 130)  # Ctrl-C ends it, also while a page is open
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=[
+                "--no-sandbox",
+                "--use-angle=swiftshader",
+                "--enable-unsafe-swiftshader",
+                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+            ],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    """The page with the example open; whatever it complains about fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+    page.on(
+        "request",
+        lambda r: (
+            complaints.append(r.url)
+            if not r.url.startswith((address.partition("?")[0], "blob:", "data:"))
+            else None
+        ),
+    )
+    page.goto(address)
+    page.wait_for_selector("html[data-ready=yes]")
+    picture(page, "welcome")
+    page.click("#try")
+    page.wait_for_selector("#strip li")
+    expect(page.locator("#progress")).to_be_hidden(timeout=PATIENCE)
+    page.select_option("#method", "classic")
+    reconstruct(page)
+    yield page
+    # Refusals that a test provokes are reported by the browser as failed requests.
+    assert [c for c in complaints if "status of 400" not in c] == []
+    context.close()
+
+
+def reconstruct(page: Page) -> None:
+    page.click("#run")
+    finished(page)
+
+
+def finished(page: Page) -> None:
+    page.wait_for_selector("a[data-product='depth.tif']")
+    expect(page.locator("#progress")).to_be_hidden(timeout=PATIENCE)
+
+
+def picture(page: Page, name: str) -> None:
+    if SCREENSHOTS:
+        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")
+
+
+def canvas_colours(page: Page, selector: str) -> int:
+    """Return how many different colours a canvas shows."""
+    return page.evaluate(
+        """(selector) => {
+            const canvas = document.querySelector(selector);
+            const copy = document.createElement("canvas");
+            [copy.width, copy.height] = [200, 150];
+            const context = copy.getContext("2d");
+            context.drawImage(canvas, 0, 0, 200, 150);
+            const data = new Uint32Array(context.getImageData(0, 0, 200, 150).data.buffer);
+            return new Set(data).size;
+        }""",
+        selector,
+    )
+
+
+def image_place(page: Page, x: float, y: float) -> tuple[float, float]:
+    """Return where on the screen a share of the first pane lies."""
+    box = page.locator(".overlay").bounding_box()
+    head = page.locator(".pane-head").count()
+    assert box is not None
+    assert head == 1, "one pane only"
+    return box["x"] + box["width"] * x, box["y"] + box["height"] * y
+
+
+def one_pane(page: Page, map_name: str) -> None:
+    page.click("[data-view='1']")
+    page.select_option(".pane-map", map_name)
+    page.wait_for_timeout(300)
+
+
+def test_maps_are_shown(page: Page) -> None:
+    page.click("[data-view='2']")
+    page.wait_for_timeout(500)
+    picture(page, "two")
+    assert canvas_colours(page, "#panes canvas:not(.overlay)") > 500
+    expect(page.locator("#outcome")).to_contain_text("frames")
+
+
+def test_a_click_shows_the_curve_of_the_pixel(page: Page) -> None:
+    one_pane(page, "depth")
+    page.mouse.click(*image_place(page, 0.5, 0.5))
+    page.wait_for_selector("#curve canvas")
+    expect(page.locator("#facts")).to_contain_text("Confidence")
+    assert canvas_colours(page, "#curve canvas") > 3
+    picture(page, "curve")
+
+
+def test_the_value_under_the_cursor_has_its_unit(page: Page) -> None:
+    one_pane(page, "depth")
+    page.mouse.move(*image_place(page, 0.4, 0.6))
+    expect(page.locator("#readout")).to_have_text(re.compile(r"\d+, \d+ .* Depth [\d.]+ frames"))
+
+
+def test_the_slider_changes_the_depth(page: Page) -> None:
+    def depth() -> bytes:
+        link = page.locator("a[data-product='depth.tif']").get_attribute("href")
+        return page.request.get(page.url.rstrip("/") + str(link)).body()
+
+    before = depth()
+    page.locator("#knob").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_selector("span.download, #progress:not([hidden])")
+    finished(page)
+    assert depth() != before
+    page.locator("#knob").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowLeft")
+    finished(page)
+
+
+def test_a_line_gives_a_profile(page: Page) -> None:
+    one_pane(page, "depth")
+    page.click("[data-tool=line]")
+    page.mouse.move(*image_place(page, 0.35, 0.5))
+    page.mouse.down()
+    page.mouse.move(*image_place(page, 0.6, 0.55), steps=4)
+    page.mouse.up()
+    expect(page.locator("#measured")).to_contain_text("Length")
+    page.wait_for_selector("#measured canvas")
+    picture(page, "profile")
+
+
+def test_two_rectangles_give_a_step_and_one_its_roughness(page: Page) -> None:
+    one_pane(page, "depth")
+    page.click("[data-tool=step]")
+    for left in (0.35, 0.6):
+        page.mouse.move(*image_place(page, left, 0.4))
+        page.mouse.down()
+        page.mouse.move(*image_place(page, left + 0.06, 0.5), steps=3)
+        page.mouse.up()
+    expect(page.locator("#measured")).to_contain_text("Step from A to B")
+    page.click("[data-tool=region]")
+    page.mouse.move(*image_place(page, 0.4, 0.4))
+    page.mouse.down()
+    page.mouse.move(*image_place(page, 0.5, 0.6), steps=3)
+    page.mouse.up()
+    expect(page.locator("#measured")).to_contain_text("Sq")
+    page.click("[data-tool=probe]")
+
+
+def test_the_surface_turns(page: Page) -> None:
+    page.click("[data-view='3d']")
+    page.wait_for_selector("#surface-canvas")
+    page.wait_for_timeout(1500)
+    assert canvas_colours(page, "#surface-canvas") > 300
+    before = page.locator("#surface-canvas").screenshot()
+    box = page.locator("#surface-canvas").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 400, box["y"] + 200)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 500, box["y"] + 230, steps=4)
+    page.mouse.up()
+    page.wait_for_timeout(800)
+    assert page.locator("#surface-canvas").screenshot() != before
+    picture(page, "surface")
+    page.click("[data-view='2']")
+
+
+def test_products_are_downloaded_and_open(page: Page, tmp_path: Path) -> None:
+    import tifffile
+
+    trimesh = pytest.importorskip("trimesh")
+    for name in ("depth.tif", "depth.glb"):
+        with page.expect_download() as download:
+            page.click(f"a[data-product='{name}']")
+        download.value.save_as(tmp_path / name)
+    depth = tifffile.imread(tmp_path / "depth.tif")
+    assert depth.shape == (384, 512)
+    assert np.isfinite(depth).all()
+    mesh = trimesh.load(tmp_path / "depth.glb", force="mesh")
+    assert len(mesh.faces) > 10_000
+    expect(page.locator("#command")).to_contain_text("varfocus depth")
+
+
+def test_a_wipe_shows_both_sides(page: Page) -> None:
+    page.click("[data-view='wipe']")
+    page.wait_for_timeout(400)
+    assert page.locator(".pane-head").count() == 2
+    assert canvas_colours(page, "#panes canvas:not(.overlay)") > 500
+    picture(page, "wipe")
+    page.click("[data-view='2']")
+
+
+def test_frames_are_left_out_and_reversed(page: Page) -> None:
+    names = page.locator("#strip li").evaluate_all("all => all.map(item => item.title)")
+    page.click("#reverse")
+    expect(page.locator("#strip li").first).to_have_attribute("title", names[-1])
+    page.click("#reverse")
+    expect(page.locator("#strip li").first).to_have_attribute("title", names[0])
+    page.locator("#strip li input").nth(3).click()
+    expect(page.locator("#strip li").nth(3)).to_have_class(re.compile("left-out"))
+    expect(page.locator("#strip .caption")).to_contain_text("14 of 15")
+    page.locator("#strip li input").nth(3).click()
+    expect(page.locator("#strip .caption")).not_to_contain_text("of 15")
+
+
+def test_a_run_is_cancelled(page: Page) -> None:
+    page.select_option("#method", "paper")
+    page.wait_for_selector("#cancel")
+    page.click("#cancel")
+    expect(page.locator("#progress")).to_be_hidden()
+    page.select_option("#method", "classic")
+    finished(page)
+
+
+def test_the_work_survives_a_reload(page: Page) -> None:
+    page.click("[data-view='3']")
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    page.wait_for_selector("a[data-product='depth.tif']")
+    assert page.locator(".pane-head").count() == 3
+    assert page.locator("#method").input_value() == "classic"
+    assert canvas_colours(page, "#panes canvas:not(.overlay)") > 500
+
+
+def test_dark_is_readable(page: Page) -> None:
+    page.click("#theme")
+    theme = page.evaluate("() => document.documentElement.dataset.theme")
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    page.wait_for_timeout(600)
+    picture(page, f"{theme}-1920")
+    colours = page.evaluate(
+        "() => [document.body, document.documentElement].map("
+        "  (e, k) => getComputedStyle(e)[k ? 'backgroundColor' : 'color'])"
+    )
+    text, ground = (sum(int(v) for v in re.findall(r"\d+", colour)[:3]) / 3 for colour in colours)
+    assert abs(text - ground) > 120
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.click("#theme")
+
+
+def test_uploads_and_a_broken_file_among_them(page: Page, tmp_path: Path) -> None:
+    for k, frame in enumerate(simulate("steps", shape=(60, 80), n=5).frames):
+        (tmp_path / f"shot{k}.png").write_bytes(images.picture(frame)[1])
+    (tmp_path / "shot9.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
+    page.set_input_files("#files", sorted(tmp_path.iterdir()))
+    expect(page.locator(".message")).to_contain_text("shot9.png")
+    expect(page.locator("#strip li")).to_have_count(5)
+    picture(page, "broken")
+    page.locator(".message button").click()
+    reconstruct(page)
+    expect(page.locator("#outcome")).to_contain_text("80 × 60")

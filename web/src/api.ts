@@ -1,0 +1,161 @@
+// The server, as the page sees it: typed requests, and one socket for what happens.
+
+export interface Parameter {
+  name: string;
+  type: "number" | "whole" | "choice" | "switch" | "text";
+  choices: string[] | null;
+  default: number | string | boolean | null;
+  about: string;
+}
+
+export interface Method {
+  name: string;
+  about: string;
+  knob: string;
+  parameters: Parameter[];
+}
+
+export interface FrameInfo {
+  id: number;
+  name: string;
+  included: boolean;
+  focus: number | null;
+}
+
+export interface MapInfo {
+  unit: string;
+  range: [number, number];
+}
+
+export type Values = Record<string, number | string | boolean | null>;
+
+export interface ResultInfo {
+  version: number;
+  preview: boolean;
+  width: number;
+  height: number;
+  unit: string;
+  method: string;
+  parameters: Values;
+  maps: Record<string, MapInfo>;
+  warnings: string[];
+  seconds: number;
+  sure: number;
+  command?: string;
+}
+
+export interface Busy {
+  version: number;
+  stage: string;
+  done: number;
+  total: number;
+}
+
+export interface State {
+  varfocus: string;
+  tile: number;
+  methods: Method[];
+  palettes: string[];
+  products: Product[];
+  source: string;
+  frames: FrameInfo[];
+  width: number;
+  height: number;
+  dtype: string;
+  unit: string;
+  pixel: { x: number; y: number; unit: string } | null;
+  preview: [number, number] | null;
+  results: ResultInfo[];
+  busy: Busy | null;
+}
+
+export interface Product {
+  name: string;
+  about: string;
+}
+
+export interface Curve {
+  focus: number[];
+  contrast: number[];
+  model_focus: number[];
+  model: number[];
+  depth: number | null;
+  uncertainty: number | null;
+  confidence: number;
+  unit: string;
+  note: string;
+}
+
+export type Event =
+  | { kind: "state" }
+  | { kind: "idle" }
+  | ({ kind: "busy" } & Busy)
+  | { kind: "progress"; id: number; stage: string; done: number; total: number }
+  | { kind: "result"; result: ResultInfo; busy: Busy | null }
+  | { kind: "failed"; version?: number; message: string };
+
+export class Refusal extends Error {}
+
+async function checked(response: Response): Promise<Response> {
+  if (response.ok) return response;
+  let message = `${response.status} ${response.statusText}`;
+  try {
+    message = ((await response.json()) as { message: string }).message;
+  } catch {
+    // Not one of our own answers: the status has to do.
+  }
+  throw new Refusal(message);
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const response = await checked(await fetch(path, signal ? { signal } : {}));
+  return (await response.json()) as T;
+}
+
+export async function post<T>(path: string, body: unknown = {}, signal?: AbortSignal): Promise<T> {
+  const response = await checked(
+    await fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+      ...(signal ? { signal } : {}),
+    }),
+  );
+  return (await response.json()) as T;
+}
+
+export async function bytes(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {
+  return (await checked(await fetch(path, signal ? { signal } : {}))).arrayBuffer();
+}
+
+/** Send one file as it is; tells how far it got. */
+export function upload(file: File, progress: (share: number) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("PUT", `/api/upload?name=${encodeURIComponent(file.name)}`);
+    request.upload.onprogress = (event) => progress(event.total ? event.loaded / event.total : 0);
+    request.onerror = () => reject(new Refusal(`${file.name} could not be sent`));
+    request.onload = () => {
+      if (request.status < 300) return resolve();
+      let message = `${file.name}: ${request.status}`;
+      try {
+        message = (JSON.parse(request.responseText) as { message: string }).message;
+      } catch {
+        // Not one of our own answers.
+      }
+      reject(new Refusal(message));
+    };
+    request.send(file);
+  });
+}
+
+/** Listen to the server for ever; connects again when the connection is lost. */
+export function listen(hear: (event: Event) => void, connected: (yes: boolean) => void): void {
+  const socket = new WebSocket(`ws://${location.host}/api/events`);
+  socket.onopen = () => connected(true);
+  socket.onmessage = (message) => hear(JSON.parse(message.data as string) as Event);
+  socket.onclose = () => {
+    connected(false);
+    setTimeout(() => listen(hear, connected), 1000);
+  };
+}

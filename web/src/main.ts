@@ -1,0 +1,607 @@
+// The page: holds the state, and tells its parts.
+
+import "./style.css";
+import { bytes, get, listen, post, Refusal, upload, type Curve, type Event, type ResultInfo, type State, type Values } from "./api";
+import { Colours } from "./colours";
+import { Controls } from "./controls";
+import { byId, el, short } from "./dom";
+import { Measure, TOOLS } from "./measure";
+import { Pixel } from "./pixel";
+import { Strip } from "./strip";
+import type { Surface } from "./surface";
+import { Viewer, type Source } from "./viewer";
+
+const MAPS: Record<string, string> = {
+  fused: "All in focus",
+  depth: "Depth",
+  confidence: "Confidence",
+  uncertainty: "Standard error",
+  index: "Frame number",
+  frame: "Single frame",
+};
+const VIEWS = [["1", "One"], ["2", "Two"], ["3", "Three"], ["4", "Four"], ["wipe", "Wipe"], ["3d", "3-D"]] as const;
+type View = (typeof VIEWS)[number][0];
+
+interface PaneChoice {
+  map: string;
+  /** 0 is the newest. */
+  version: number;
+}
+
+/** What survives a reload of the page. */
+interface Kept {
+  view: View;
+  panes: PaneChoice[];
+  palettes: Record<string, string>;
+  ranges: Record<string, [number, number]>;
+  pixel: [number, number] | null;
+  place: { x: number; y: number; scale: number } | null;
+  controls: unknown;
+}
+
+const KEY = `varfocus-${location.port}`;
+const kept: Kept = {
+  view: "2",
+  panes: [{ map: "fused", version: 0 }, { map: "depth", version: 0 }, { map: "confidence", version: 0 }, { map: "frame", version: 0 }],
+  palettes: { confidence: "gray" },
+  ranges: {},
+  pixel: null,
+  place: null,
+  controls: null,
+  ...(JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as Partial<Kept>),
+};
+
+let state: State;
+let viewer: Viewer;
+let surface: Surface | null = null;
+const palettes = new Map<string, Uint8Array>();
+
+const controls = new Controls(byId("controls"));
+const strip = new Strip(byId("strip"));
+const sections = ["colours", "pixel", "measure", "take"].map((id) => el("section", { id: `${id}-section` }));
+byId("inspector").append(...sections);
+const colours = new Colours(sections[0]!);
+const pixel = new Pixel(sections[1]!);
+const measure = new Measure(sections[2]!, () => newest()?.version ?? null);
+const take = sections[3]!;
+
+function keep(): void {
+  kept.controls = controls.save();
+  sessionStorage.setItem(KEY, JSON.stringify(kept));
+}
+
+function newest(): ResultInfo | undefined {
+  return state.results.at(-1);
+}
+
+// Words for people
+
+function say(text: string, kind: "bad" | "note" = "bad"): void {
+  const box = el("div", { class: kind === "note" ? "message note" : "message" }, el("span", { class: "grow" }, text));
+  const close = el("button", { type: "button", "aria-label": "Close", onclick: () => box.remove() }, "×");
+  box.append(close);
+  byId("messages").append(box);
+  if (kind === "note") setTimeout(() => box.remove(), 4000);
+}
+
+async function attempt(action: () => Promise<unknown>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") return;
+    say(error instanceof Refusal ? error.message : `The page lost its server: ${String(error)}`);
+  }
+}
+
+// Panes
+
+function paneChoices(): PaneChoice[] {
+  const count = kept.view === "wipe" ? 2 : kept.view === "3d" ? 1 : Number(kept.view);
+  return kept.panes.slice(0, count);
+}
+
+function resultOf(choice: PaneChoice): ResultInfo | undefined {
+  return state.results.find((r) => r.version === choice.version) ?? newest();
+}
+
+function sourceOf(choice: PaneChoice): Source | null {
+  if (choice.map === "frame" || !newest()) {
+    const frame = strip.current();
+    if (!frame || !state.preview) return null;
+    return {
+      key: `frame/${frame.id}`,
+      kind: "picture",
+      width: state.width,
+      height: state.height,
+      url: (level, column, row) => `/api/frames/${frame.id}/${level}/${column}/${row}`,
+      range: [0, 1],
+      palette: "gray",
+    };
+  }
+  const result = resultOf(choice)!;
+  const map = result.maps[choice.map];
+  if (choice.map !== "fused" && !map) return null;
+  const grade = result.preview ? "preview" : "full";
+  return {
+    key: `${result.version}/${choice.map}/${grade}`,
+    kind: choice.map === "fused" ? "picture" : "map",
+    width: result.width,
+    height: result.height,
+    url: (level, column, row) => `/api/results/${result.version}/${choice.map}/${grade}/${level}/${column}/${row}`,
+    range: kept.ranges[choice.map] ?? map?.range ?? [0, 1],
+    palette: kept.palettes[choice.map] ?? "viridis",
+  };
+}
+
+function showPanes(): void {
+  if (!viewer) return;
+  const choices = paneChoices();
+  const sources = choices.map(sourceOf);
+  if (state.width) viewer.setImage(state.width, state.height);
+  if (kept.view === "wipe") viewer.setPanes([{ source: sources[0] ?? null, other: sources[1] ?? null }]);
+  else viewer.setPanes(sources.map((source) => ({ source })));
+  showHeads();
+}
+
+function showHeads(): void {
+  document.querySelectorAll(".pane-head").forEach((head) => head.remove());
+  if (kept.view === "3d" || !state.width) return;
+  const rects = viewer.rects();
+  paneChoices().forEach((choice, k) => {
+    const wipe = kept.view === "wipe";
+    const rect = rects[wipe ? 0 : k]!;
+    const available = Object.keys(MAPS).filter((m) => m === "frame" || m === "fused" || newest()?.maps[m]);
+    const map = el("select", { "aria-label": `Shown in pane ${k + 1}`, class: "pane-map" },
+      ...(newest() ? available : ["frame"]).map((m) => el("option", { value: m, selected: m === choice.map }, MAPS[m]!)));
+    map.addEventListener("change", () => {
+      choice.map = map.value;
+      refresh();
+    });
+    const head = el("div", { class: "pane-head" }, map);
+    if (choice.map !== "frame" && state.results.length > 1) {
+      const version = el("select", { "aria-label": "Result", class: "pane-result" },
+        el("option", { value: 0, selected: choice.version === 0 }, "newest"),
+        ...state.results.filter((r) => !r.preview).map((r) => el("option", { value: r.version, selected: r.version === choice.version }, title(r))));
+      version.addEventListener("change", () => {
+        choice.version = Number(version.value);
+        refresh();
+      });
+      head.append(version);
+    }
+    byId("panes").append(head);
+    const right = wipe && k === 1;
+    head.style.top = `${rect.y + 8}px`;
+    head.style.left = right ? "auto" : `${rect.x + 8}px`;
+    head.style.right = right ? "8px" : "auto";
+  });
+}
+
+function title(result: ResultInfo): string {
+  const knob = state.methods.find((m) => m.name === result.method)?.knob ?? "";
+  const value = result.parameters[knob];
+  return `${result.method} · ${knob === "alpha" ? "α" : knob} ${typeof value === "number" ? short(value, 3) : String(value)}`;
+}
+
+function decorate(context: CanvasRenderingContext2D, rects: { x: number; y: number; width: number; height: number }[]): void {
+  rects.forEach((rect) => {
+    context.save();
+    context.beginPath();
+    context.rect(rect.x, rect.y, rect.width, rect.height);
+    context.clip();
+    measure.draw(context, (x, y) => viewer.toScreen(rect, x, y));
+    for (const [point, radius] of [[kept.pixel, 9], [hover, 5]] as const) {
+      if (!point) continue;
+      const [x, y] = viewer.toScreen(rect, point[0] + 0.5, point[1] + 0.5);
+      for (const [style, width] of [["rgb(0 0 0 / 65%)", 3], ["#fff", 1.25]] as const) {
+        context.strokeStyle = style;
+        context.lineWidth = width;
+        context.beginPath();
+        context.moveTo(x - radius, y);
+        context.lineTo(x + radius, y);
+        context.moveTo(x, y - radius);
+        context.lineTo(x, y + radius);
+        context.stroke();
+      }
+    }
+    if (kept.view === "wipe") {
+      const x = rect.x + rect.width * viewer.divider;
+      context.fillStyle = "#fff";
+      context.fillRect(x - 1, rect.y, 2, rect.height);
+      context.beginPath();
+      context.arc(x, rect.y + rect.height / 2, 9, 0, 7);
+      context.fill();
+    }
+    context.restore();
+  });
+}
+
+let hover: [number, number] | null = null;
+
+function read(pane: number, x: number, y: number): void {
+  const inside = pane >= 0 && x >= 0 && y >= 0 && x < state.width && y < state.height;
+  hover = inside ? [Math.floor(x), Math.floor(y)] : null;
+  const words: string[] = [];
+  if (hover) {
+    words.push(`${hover[0]}, ${hover[1]}`);
+    const seen = new Set<string>();
+    for (const choice of paneChoices()) {
+      const source = sourceOf(choice);
+      if (!source || seen.has(source.key)) continue;
+      seen.add(source.key);
+      const value = viewer.value(source, x, y);
+      if (!value) continue;
+      const unit = resultOf(choice)?.maps[choice.map]?.unit ?? "";
+      words.push(source.kind === "map" ? `${MAPS[choice.map]} ${short(value[0])} ${unit}`.trim() : "");
+    }
+  }
+  byId("readout").textContent = words.filter(Boolean).join("  ·  ");
+  viewer.redraw();
+}
+
+// Colours: of the first pane that shows a map
+
+function colouredPane(): PaneChoice | undefined {
+  return paneChoices().find((c) => c.map !== "fused" && c.map !== "frame") ?? { map: "depth", version: 0 };
+}
+
+async function showColours(): Promise<void> {
+  const choice = colouredPane();
+  const source = choice && newest() ? sourceOf(choice) : null;
+  sections[0]!.hidden = !source;
+  if (!choice || !source || source.kind !== "map") return;
+  const levels = Math.max(Math.ceil(Math.log2(Math.max(source.width, source.height) / state.tile)), 0);
+  try {
+    const values = new Float32Array(await bytes(source.url(levels, 0, 0)));
+    const unit = resultOf(choice)?.maps[choice.map]?.unit ?? "";
+    colours.setValues(MAPS[choice.map]!, unit, values, source.range, source.palette);
+  } catch {
+    // A newer result has replaced this one; its own call follows.
+  }
+}
+
+colours.ranged = (range) => {
+  const choice = colouredPane();
+  if (!choice) return;
+  if (range) kept.ranges[choice.map] = range;
+  else delete kept.ranges[choice.map];
+  refresh();
+};
+colours.coloured = (name) => {
+  const choice = colouredPane();
+  if (choice) kept.palettes[choice.map] = name;
+  refresh();
+};
+
+// One pixel
+
+let probing: AbortController | null = null;
+
+async function probe(): Promise<void> {
+  const result = newest();
+  if (!kept.pixel || !result) return;
+  probing?.abort();
+  probing = new AbortController();
+  const { signal } = probing;
+  const [x, y] = kept.pixel;
+  await attempt(async () => {
+    const curve = await get<Curve>(`/api/results/${result.version}/curve?x=${x}&y=${y}`, signal);
+    pixel.show(x, y, curve);
+  });
+}
+
+// Three dimensions
+
+async function showSurface(): Promise<void> {
+  byId("surface").hidden = kept.view !== "3d";
+  byId("panes").hidden = kept.view === "3d";
+  const result = newest();
+  if (kept.view !== "3d" || !result) return;
+  const made = surface ?? new (await import("./surface")).Surface(byId("surface"));
+  surface = made;
+  const grade = result.preview ? "preview" : "full";
+  const top = Math.max(Math.ceil(Math.log2(Math.max(result.width, result.height) / state.tile)), 0);
+  await attempt(async () => {
+    const depth = new Float32Array(await bytes(`/api/results/${result.version}/depth/${grade}/${top}/0/0`));
+    const columns = Math.ceil(result.width / 2 ** top);
+    const range = result.maps["depth"]!.range;
+    const common = state.pixel && state.pixel.unit === result.unit;
+    made.show({
+      depth,
+      columns,
+      rows: depth.length / columns,
+      aspect: result.height / result.width,
+      proportion: common ? (range[1] - range[0]) / (state.pixel!.x * state.width) : null,
+      range,
+      unit: result.unit,
+      picture: await composed(result, Math.max(top - 2, 0)),
+    });
+  });
+}
+
+/** A level of the all-in-focus image as one picture. */
+async function composed(result: ResultInfo, level: number): Promise<HTMLCanvasElement> {
+  const grade = result.preview ? "preview" : "full";
+  const canvas = el("canvas", { width: Math.ceil(result.width / 2 ** level), height: Math.ceil(result.height / 2 ** level) });
+  const context = canvas.getContext("2d")!;
+  const jobs: Promise<void>[] = [];
+  for (let row = 0; row * state.tile < canvas.height; row++) {
+    for (let column = 0; column * state.tile < canvas.width; column++) {
+      jobs.push(
+        bytes(`/api/results/${result.version}/fused/${grade}/${level}/${column}/${row}`).then((buffer) => {
+          const width = Math.min(state.tile, canvas.width - column * state.tile);
+          const data = new ImageData(new Uint8ClampedArray(buffer), width, buffer.byteLength / 4 / width);
+          context.putImageData(data, column * state.tile, row * state.tile);
+        }),
+      );
+    }
+  }
+  await Promise.all(jobs);
+  return canvas;
+}
+
+// Take away
+
+function showTake(): void {
+  const result = newest();
+  take.hidden = !result;
+  if (!result) return;
+  const ready = !result.preview;
+  const links = state.products.map((product) =>
+    ready
+      ? el("a", { class: "download", href: `/api/results/${result.version}/products/${product.name}`, download: product.name, title: product.about, "data-product": product.name }, product.name)
+      : el("span", { class: "download muted" }, product.name));
+  take.replaceChildren(
+    el("h2", {}, "Take away"),
+    el("div", { class: "downloads" }, ...links),
+    result.command ? el("code", { class: "command", id: "command" }, result.command) : "",
+    result.command
+      ? el("button", { type: "button", onclick: () => {
+          void navigator.clipboard.writeText(result.command!).then(() => say("The command was copied.", "note"));
+        } }, "Copy the command")
+      : "",
+  );
+}
+
+// All together
+
+function refresh(): void {
+  keep();
+  showPanes();
+  void showColours();
+  void showSurface();
+  showTake();
+}
+
+function showState(): void {
+  byId("source").textContent = state.frames.length
+    ? `${state.source} ${state.frames.length} frames · ${state.width} × ${state.height} · ${state.dtype}`.trim()
+    : "";
+  byId("welcome").hidden = state.frames.length > 0 || state.results.length > 0 || state.busy !== null;
+  byId("strip").hidden = state.frames.length === 0;
+  for (const section of sections) section.hidden = !newest();
+  controls.enable(state.frames.filter((f) => f.included).length >= 3);
+  controls.setBusy(state.busy);
+  controls.setResult(newest() ?? null);
+  strip.setFrames(state.frames, state.preview);
+  refresh();
+}
+
+async function load(): Promise<void> {
+  state = await get<State>("/api/state");
+  showState();
+}
+
+let solving: Promise<unknown> = Promise.resolve();
+let following: { parameters: Values; settled: boolean } | null = null;
+
+/** Newest wins, here as on the server: while a request is on its way only the last one waits. */
+function solve(parameters: Values, settled: boolean): void {
+  const waiting = following !== null;
+  following = { parameters, settled };
+  if (waiting) return;
+  solving = solving.then(() => {
+    const body = following;
+    following = null;
+    return attempt(() => post("/api/solve", body));
+  });
+}
+
+controls.changed = (parameters, settled, asked) => {
+  keep();
+  if (asked || newest()) solve(parameters, settled);
+};
+controls.cancelled = () => void attempt(() => post("/api/cancel"));
+strip.arranged = (order, excluded) => void attempt(() => post("/api/arrange", { order, excluded }));
+strip.scrubbed = () => {
+  if (newest() && !paneChoices().some((c) => c.map === "frame")) {
+    const last = paneChoices().at(-1);
+    if (last && kept.view !== "3d") last.map = "frame";
+  }
+  showPanes();
+};
+measure.changed = () => {
+  viewer?.redraw();
+  document.querySelectorAll<HTMLElement>(".tools button").forEach((b) =>
+    b.setAttribute("aria-pressed", String(b.dataset["tool"] === measure.tool)));
+};
+
+function hear(event: Event): void {
+  if (!state) return;
+  switch (event.kind) {
+    case "state":
+      void attempt(load);
+      break;
+    case "busy":
+      state.busy = event;
+      controls.setBusy(event);
+      break;
+    case "idle":
+      state.busy = null;
+      controls.setBusy(null);
+      break;
+    case "progress":
+      if (state.busy && event.id === state.busy.version) controls.setBusy({ ...event, version: event.id });
+      else if (!state.busy) controls.setBusy(event.done < event.total ? { ...event, version: event.id } : null);
+      break;
+    case "result": {
+      state.results = state.results.filter((r) => r.version !== event.result.version && !r.preview);
+      state.results.push(event.result);
+      state.results.sort((a, b) => a.version - b.version);
+      state.busy = event.busy;
+      controls.setBusy(event.busy);
+      controls.setResult(event.result);
+      for (const section of sections) section.hidden = false;
+      refresh();
+      void probe();
+      void measure.ask();
+      break;
+    }
+    case "failed":
+      state.busy = null;
+      controls.setBusy(null);
+      say(event.message);
+  }
+}
+
+// Opening frames
+
+async function send(files: File[]): Promise<void> {
+  const images = files.filter((f) => f.size > 0);
+  if (!images.length) return;
+  await attempt(async () => {
+    await post("/api/clear");
+    const failures: string[] = [];
+    for (const [k, file] of images.entries()) {
+      const show = (share: number): void =>
+        controls.setBusy({ version: -1, stage: `sending ${file.name}`, done: k + share, total: images.length });
+      show(0);
+      try {
+        await upload(file, show);
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        failures.push(error.message);
+      }
+    }
+    controls.setBusy(null);
+    for (const message of failures) say(message);
+    await post("/api/uploaded");
+    await load();
+  });
+}
+
+function setUpOpening(): void {
+  const input = byId<HTMLInputElement>("files");
+  for (const id of ["open", "choose"]) byId(id).addEventListener("click", () => input.click());
+  for (const id of ["example", "try"]) byId(id).addEventListener("click", () => void attempt(() => post("/api/example")));
+  input.addEventListener("change", () => void send([...(input.files ?? [])]).then(() => (input.value = "")));
+  let depth = 0;
+  addEventListener("dragenter", (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    depth++;
+    byId("drop").hidden = false;
+  });
+  addEventListener("dragleave", () => {
+    depth = Math.max(depth - 1, 0);
+    byId("drop").hidden = depth === 0;
+  });
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    depth = 0;
+    byId("drop").hidden = true;
+    if (event.dataTransfer?.files.length) void send([...event.dataTransfer.files]);
+  });
+}
+
+function setUpViews(): void {
+  const group = byId("views");
+  const buttons = VIEWS.map(([view, words]) => {
+    const button = el("button", { type: "button", role: "radio", "data-view": view }, words);
+    button.addEventListener("click", () => {
+      kept.view = view;
+      mark();
+      refresh();
+    });
+    return button;
+  });
+  const mark = (): void =>
+    buttons.forEach((b) => b.setAttribute("aria-checked", String(b.dataset["view"] === kept.view)));
+  group.append(...buttons);
+  mark();
+  byId("panes").append(
+    el("div", { class: "tools", role: "toolbar", "aria-label": "Tools" },
+      ...TOOLS.map(([tool, words, about]) =>
+        el("button", { type: "button", "data-tool": tool, title: about, "aria-pressed": String(tool === measure.tool), onclick: () => measure.choose(tool) }, words)),
+      el("button", { type: "button", title: "Show everything (0)", onclick: () => viewer.fit() }, "Fit")),
+  );
+}
+
+function setUpTheme(): void {
+  const root = document.documentElement;
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const set = (theme: string): void => {
+    root.dataset["theme"] = theme;
+    viewer.unknownColour = theme === "dark" ? [0.16, 0.19, 0.2] : [0.75, 0.77, 0.78];
+    viewer.redraw();
+    pixel.redraw();
+  };
+  set(localStorage.getItem("varfocus-theme") ?? (dark.matches ? "dark" : "light"));
+  byId("theme").addEventListener("click", () => {
+    const next = root.dataset["theme"] === "dark" ? "light" : "dark";
+    localStorage.setItem("varfocus-theme", next);
+    set(next);
+  });
+}
+
+async function begin(): Promise<void> {
+  state = await get<State>("/api/state");
+  try {
+    viewer = new Viewer(byId("panes"), state.tile);
+  } catch {
+    document.documentElement.dataset["theme"] = "light";
+    say("This browser offers no WebGL2, which the page needs to show maps. Another browser will do, or the command line: varfocus depth.");
+    return;
+  }
+  const table = new Uint8Array(await bytes("/api/palettes"));
+  state.palettes.forEach((name, k) => {
+    const rgb = table.subarray(768 * k, 768 * (k + 1));
+    palettes.set(name, rgb);
+    viewer.setPalette(name, rgb);
+  });
+  colours.setPalettes(palettes, "viridis");
+  viewer.decorate = decorate;
+  viewer.hovered = read;
+  viewer.pressed = (_, x, y) => measure.press(x, y);
+  viewer.dragged = (x, y) => measure.drag(x, y);
+  viewer.released = (x, y, moved) => {
+    if (measure.tool !== "probe") return measure.release(moved);
+    if (moved || x < 0 || y < 0 || x >= state.width || y >= state.height) return;
+    kept.pixel = [Math.floor(x), Math.floor(y)];
+    keep();
+    viewer.redraw();
+    void probe();
+  };
+  viewer.viewed = () => {
+    kept.place = viewer.getView();
+    keep();
+  };
+  setUpViews();
+  setUpTheme();
+  setUpOpening();
+  controls.setMethods(state.methods);
+  controls.restore(kept.controls);
+  const place = kept.place;
+  showState();
+  if (place) viewer.setView(place);
+  void probe();
+  new ResizeObserver(() => showHeads()).observe(byId("stage"));
+  let lost = false;
+  listen(hear, (connected) => {
+    if (connected && lost) void attempt(load);
+    if (!connected && !lost) say("The page lost its server. It reconnects as soon as varfocus runs again.", "note");
+    lost = !connected;
+  });
+  document.documentElement.dataset["ready"] = "yes";
+}
+
+void attempt(begin);
