@@ -120,11 +120,26 @@ def test_dull_results_have_a_report_too(value):
 def test_transforms_are_plotted_where_a_run_recorded_them(result):
     record = result.record()
     assert "Alignment" not in result.report(record).decode()
-    matrices = [[[1 + 0.01 * k, 0, 2 * k], [0, 1 + 0.01 * k, 0], [0, 0, 1]] for k in range(11)]
-    record["alignment"] = {"transforms": [*matrices, None]}
+    frames = [
+        {
+            "name": f"shot{k}.jpg",
+            "matrix": [[1 + 0.01 * k, 0, 2 * k], [0, 1 + 0.01 * k, 0], [0, 0, 1]],
+            "left_out": "it is <broken>" if k == 4 else None,
+        }
+        for k in range(12)
+    ]
+    record["alignment"] = {
+        "model": "similarity",
+        "reason": "breathing of 11 %",
+        "input_size": {"width": 72, "height": 64},
+        "frames": frames,
+    }
     text = result.report(record).decode()
-    assert "Alignment" in text
-    Page(text)
+    page = Page(text)
+    assert "shot4.jpg was left out: it is &lt;broken&gt;." in text
+    assert sum("Focus breathing" in svg.get("aria-label", "") for svg in page.all("svg")) == 1
+    record["alignment"]["model"] = "none"
+    assert "<h2>Alignment" not in result.report(record).decode()
 
 
 def test_two_megapixels_stay_small(rng):

@@ -22,6 +22,9 @@ from varfocus.stack import FocusStack
 Picture = NDArray[np.uint8]
 Float = NDArray[np.float32]
 
+WALL = 0.15
+"""Relief per pixel, of a range of 2, from which on a slope counts as a jump."""
+
 
 def rocking(picture: Picture, height: Float, *, frames: int, swing: float) -> Iterator[Picture]:
     """Yield views of a surface that swing to the left and to the right, ready to loop.
@@ -99,13 +102,17 @@ def tilted(picture: Picture, relief: Float, shift: float) -> Picture:
     for s in planes:
         above = _shifted(relief, int(s)) - np.float32(s / shift)  # ≥ 0: surface at or above it
         hit = ~seen & (above >= 0.0)
+        place = columns - np.float32(s)
         if before is not None:
             # Between this plane and the one above, both differences are linear in the shift.
-            part = np.where(hit, above / np.maximum(above - before, 1e-9), 0.0)
-            exact = s + part * np.sign(shift)
-        else:
-            exact = np.full(relief.shape, float(s))
-        np.copyto(source, (columns - exact).astype(np.float32), where=hit)
+            gap = np.maximum(above - before, np.float32(1e-9))
+            exact = place - np.float32(np.sign(shift)) * above / gap
+            # At a jump nothing was photographed of what comes to light: mirror what is behind.
+            edge = columns - np.float32(s + np.sign(shift))
+            behind = before + np.float32((s + np.sign(shift)) / shift)
+            mirrored = edge - (columns - edge - np.float32(shift) * behind)
+            place = np.where(gap > WALL + 1.0 / abs(shift), mirrored, exact)
+        np.copyto(source, place, where=hit)
         seen |= hit
         before = above
         if seen.all():

@@ -130,10 +130,12 @@ def level(height: NDArray[np.floating], degree: int) -> Map:
     sample = known[:: -(-known.size // FIT_PIXELS)]
     z = height.ravel()[sample].astype(np.float64)
     coefficients = _robust_fit(_monomials(sample, height.shape, degree), z)
-    levelled = np.full(height.shape, np.nan)
-    form = _monomials(known, height.shape, degree) @ coefficients
-    levelled.ravel()[known] = height.ravel()[known] - form
-    return levelled
+    levelled = np.full(height.size, np.nan)
+    for first in range(0, known.size, FIT_PIXELS):  # all terms of all pixels would need much memory
+        part = known[first : first + FIT_PIXELS]
+        form = _monomials(part, height.shape, degree) @ coefficients
+        levelled[part] = height.ravel()[part] - form
+    return levelled.reshape(height.shape)
 
 
 def _monomials(pixels: NDArray[np.intp], shape: tuple[int, ...], degree: int) -> Map:

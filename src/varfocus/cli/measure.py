@@ -18,6 +18,7 @@ from varfocus.export.figures import profile_plot
 from varfocus.measure import (
     CORRELATION_AREA,
     Profile,
+    Quantity,
     Region,
     Step,
     distance_along,
@@ -99,14 +100,14 @@ def measure(
         "level": level_degree,
         "min_confidence": min_confidence,
         "correlation_area": correlation_area,
-        "parameters": {name: quantity._asdict() for name, quantity in parameters.items()},
+        "parameters": {name: _plain(quantity) for name, quantity in parameters.items()},
     }
     words = _roughness(saved, parameters, facts)
     if step is not None:
         regions = [_region(text, "--step") for text in step]
         found = step_height(height, *regions, sigma=sigma, correlation_area=correlation_area)
         facts["step"] = {
-            "height": found.height._asdict(),
+            "height": _plain(found.height),
             "tilt": found.tilt,
             "pixels": found.pixels,
         }
@@ -151,6 +152,11 @@ def _roughness(saved: SavedResult, parameters: Any, facts: dict[str, Any]) -> st
         f"ISO 25178 height parameters, {form} taken off; "
         f"{facts['valid_share']:.1%} of {facts['pixels']} pixels valid\n" + table(rows)
     )
+
+
+def _plain(quantity: Quantity) -> dict[str, float | None]:
+    """Return value and error for JSON, which has no NaN."""
+    return {k: None if v is None or np.isnan(v) else v for k, v in quantity._asdict().items()}
 
 
 def _step_words(step: Step, unit: str) -> str:

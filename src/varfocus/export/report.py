@@ -163,8 +163,8 @@ def _summary(found: Findings) -> str:
         "classic": "by the windowed maximum of contrast",
     }[record["parameters"]["method"]]
     words = [
-        f"{len(about['frames'])} {colour} frames became a depth map of {about['width']} × "
-        f"{about['height']} pixels, {method}."
+        f"{len(about['frames'])} {colour} frames became a depth map of "
+        f"{found.depth.shape[1]} × {found.depth.shape[0]} pixels, {method}."
     ]
     depth = record["depth"]
     if depth["minimum"] is not None:
@@ -207,7 +207,7 @@ def _facts(found: Findings) -> str:
     unit = record["depth"]["unit"]
     entries = [
         ("Frames", f"{len(record['input']['frames'])}", ""),
-        ("Size", f"{record['input']['width']} × {record['input']['height']}", "px"),
+        ("Size", f"{found.depth.shape[1]} × {found.depth.shape[0]}", "px"),
     ]
     low, high = record["depth"]["minimum"], record["depth"]["maximum"]
     if low is not None:
@@ -386,35 +386,45 @@ depth; a flat or double-humped curve leaves the decision to the neighbours. {key
 
 
 def _alignment(record: dict[str, Any]) -> str:
-    """Plot how far each frame was moved, if the run recorded transforms."""
-    transforms = (record.get("alignment") or {}).get("transforms")
-    if not transforms:
+    """Plot how far each frame was moved, if the run moved any.
+
+    ``record["alignment"]`` has ``model``, ``reason``, ``input_size`` and, for each of its
+    ``frames``, the ``matrix`` from pixels of the reference to pixels of the frame and why it was
+    ``left_out``, if it was.
+    """
+    about = record.get("alignment") or {}
+    if about.get("model", "none") == "none":
         return ""
-    width, height = record["input"]["width"], record["input"]["height"]
-    # A frame that was left out has none.
-    frames = np.array([k for k, matrix in enumerate(transforms) if matrix is not None])
-    matrices = np.array([transforms[k] for k in frames], np.float64)
+    width, height = about["input_size"]["width"], about["input_size"]["height"]
+    used = [k for k, frame in enumerate(about["frames"]) if not frame["left_out"]]
+    matrices = np.array([about["frames"][k]["matrix"] for k in used], np.float64)
     corner = np.array([[0, 0, 1], [width, 0, 1], [0, height, 1], [width, height, 1]], float).T
     moved = matrices @ corner
     moved = moved[:, :2] / moved[:, 2:]
     shift = np.linalg.norm(moved - corner[None, :2], axis=1).max(axis=1)
     scale = 100.0 * (np.sqrt(np.abs(np.linalg.det(matrices[:, :2, :2]))) - 1.0)
     plots = (
-        (shift, "pixels", "How far the farthest corner of each frame was moved"),
-        (scale, "magnification (%)", "How much larger each frame was made: focus breathing"),
+        (shift, "pixels", "Displacement", "of the corner of each frame that was moved farthest"),
+        (scale, "percent", "Focus breathing", "how much larger the scene is in each frame"),
     )
     cards = "".join(
         '<figure class="card"><div class="plot">'
         + chart(
-            [Series(frames, values, "line", 1), Series(frames, values, "dots", 1)],
+            [Series(used, values, "faint", 1), Series(used, values, "dots", 1)],
             x_label="frame",
             y_label=label,
-            alt=words,
+            alt=f"{title}: {words}, in {label}, over the frames",
         )
-        + f"</div><figcaption>{words}.</figcaption></figure>"
-        for values, label, words in plots
+        + f"</div><figcaption><b>{title}</b>: {words}, in {label}.</figcaption></figure>"
+        for values, label, title, words in plots
     )
-    return f'<h2>Alignment</h2><div class="pair">{cards}</div>'
+    lost = [
+        f"{frame['name']} was left out: {frame['left_out']}."
+        for frame in about["frames"]
+        if frame["left_out"]
+    ]
+    words = _e(" ".join([f"Model “{about['model']}”: {about['reason']}.", *lost]))
+    return f'<h2>Alignment</h2><p class="soft">{words}</p><div class="pair">{cards}</div>'
 
 
 def _convergence(trace: Trace | None) -> str:
