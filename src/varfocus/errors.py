@@ -48,6 +48,26 @@ class OutputExistsError(OutputError):
     """The output is there already and overwriting was not asked for."""
 
 
+class MissingExtraError(UsageError):
+    """Something optional was asked for that needs a library which is not installed.
+
+    Parameters
+    ----------
+    what : str
+        What was asked for, such as "EXR files".
+    library : str
+        The library it needs.
+    extra : str
+        The extra of varfocus that installs it.
+    """
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        super().__init__(
+            f"{what} need the library {library}, which is not installed",
+            remedy=f'Install it: pip install "varfocus[{extra}]"',
+        )
+
+
 class InputError(VarfocusError):
     """The input cannot be read, or its parts do not belong together."""
 
@@ -64,6 +84,10 @@ class TooFewFramesError(InputError):
 
 class UnreadableFrameError(InputError):
     """A file is missing, damaged, or not an image of a supported kind."""
+
+
+class AmbiguousInputError(InputError):
+    """A file holds several stacks, and which one is meant was not said."""
 
 
 class MixedFramesError(InputError):

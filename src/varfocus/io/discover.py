@@ -17,6 +17,7 @@ Source: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A folder, a pattern, a file, or a list of files."""
 
 _EXTENSIONS = {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".tif", ".tiff", ".bmp", ".dib"}
+_EXTENSIONS |= {".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf", ".pef", ".srw"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 

@@ -32,6 +32,8 @@ class Header:
         TIFF: where the page's directory is.
     plane : int
         TIFF: which of the images behind one directory, for ImageJ's files over 4 GB.
+    white_balance : tuple of float
+        Camera RAW: factors of the four colours of the sensor.
 
     Raises
     ------
@@ -47,6 +49,7 @@ class Header:
     page: int = 0
     offset: int = 0
     plane: int = 0
+    white_balance: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         width, height = self.width, self.height

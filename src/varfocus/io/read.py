@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 
 from varfocus.io.discover import Source, find_files
 from varfocus.io.frames import probe_files
+from varfocus.io.selection import Selection
 from varfocus.stack import FocusStack
 
 
@@ -15,6 +16,9 @@ def read_stack(
     reverse: bool = False,
     focus: ArrayLike | None = None,
     unit: str | None = None,
+    channel: str | int | None = None,
+    time: int | None = None,
+    series: str | int | None = None,
 ) -> FocusStack:
     """Open a focus stack; frames are decoded when they are asked for.
 
@@ -31,6 +35,8 @@ def read_stack(
         Focus position of each file, in the order of the files: `reverse` turns both around.
     unit : str, optional
         Unit of `focus`, such as "mm".
+    channel, time, series : str or int, optional
+        Which stack is meant, by name or 0-based number, where a file holds several.
 
     Returns
     -------
@@ -52,7 +58,15 @@ def read_stack(
     >>> stack.names[0], stack.shape, stack.dtype  # doctest: +SKIP
     ('img1.tif', (1080, 1920), dtype('uint16'))
     """
-    frames = probe_files(find_files(source))
-    stack = FocusStack(frames, files=tuple(frame.path for frame in frames))
+    found = probe_files(find_files(source), Selection(channel, time, series))
+    sizes = found.calibration
+    stack = FocusStack(
+        found.frames,
+        files=tuple(frame.path for frame in found.frames),
+        pixel_size=sizes.pixel_size,
+        pixel_size_origin=sizes.pixel_size_origin,
+    )
+    if focus is None and sizes.focus:
+        stack = stack.with_focus(sizes.focus, sizes.unit, sizes.focus_origin)
     stack = stack.with_focus(focus, unit)
     return stack.reversed() if reverse else stack

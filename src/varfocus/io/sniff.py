@@ -7,12 +7,20 @@ HEAD_BYTES = 18
 
 _BMP_HEADER_SIZES = (12, 40, 52, 56, 64, 108, 124)
 _TIFF_STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_CAMERAS = (
+    (8, b"CR\x02\0"),  # Canon CR2: a TIFF that shows only a preview
+    (4, b"ftypcrx "),  # Canon CR3
+    (0, b"FUJIFILM"),
+    (0, b"IIRO"),  # Olympus
+    (0, b"IIRS"),
+    (0, b"MMOR"),
+    (0, b"IIU\0"),  # Panasonic
+    (0, b"\0MRM"),  # Minolta
+)
 _FOREIGN = (
     (0, b"GIF8", "a GIF"),
     (8, b"WEBP", "a WebP"),
     (4, b"ftyp", "a HEIC, AVIF or video"),
-    (8, b"CR\x02\0", "a Canon RAW"),
-    (0, b"FUJIFILM", "a Fujifilm RAW"),
     (0, b"8BPS", "a Photoshop"),
     (0, b"%PDF", "a PDF"),
 )
@@ -29,14 +37,16 @@ def format_of(head: bytes) -> str | None:
     Returns
     -------
     str or None
-        "PNG", "JPEG", "TIFF", "BMP", or None for anything else.
+        "PNG", "JPEG", "TIFF", "BMP", "RAW" (of a camera; those that are TIFF count as such here),
+        or None for anything else.
     """
+    if any(head[offset:].startswith(magic) for offset, magic in _CAMERAS):
+        return "RAW"
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "PNG"
     if head.startswith(b"\xff\xd8\xff"):
         return "JPEG"
-    # Canon's CR2 is a TIFF that shows only a preview, so it is not taken for one.
-    if head.startswith(_TIFF_STARTS) and head[8:12] != b"CR\x02\0":
+    if head.startswith(_TIFF_STARTS):
         return "TIFF"
     # "BM" alone also starts many a text.
     if head.startswith(b"BM") and int.from_bytes(head[14:18], "little") in _BMP_HEADER_SIZES:
