@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import InputError, TooLargeError, UnreadableFrameError
-from varfocus.io import bmp, jpeg, png, raw, tiff
+from varfocus.io import bmp, czi, jpeg, lif, nd2, npy, png, raw, tiff, video, zarr
 from varfocus.io.border import FORMATS, border, damaged
 from varfocus.io.contents import Calibration, Contents, ReadPage, decoder
 from varfocus.io.header import Header
+from varfocus.io.identify import identify
 from varfocus.io.limits import MAX_FRAMES
 from varfocus.io.orientation import oriented
 from varfocus.io.selection import UNSAID, Selection, Series, choose
-from varfocus.io.sniff import HEAD_BYTES, foreign_format, format_of
+from varfocus.io.sniff import HEAD_BYTES, foreign_format
 
 
 class Codec(NamedTuple):
@@ -35,6 +36,10 @@ CODECS = {
     "RAW": Codec(raw.probe, raw.decode),
 }
 """Formats of one frame in a file."""
+
+STREAMS = {"TIFF": tiff.look, "NPY": npy.look_npy, "NPZ": npy.look_npz}
+STACKS = {"video": video.look, "ND2": nd2.look, "CZI": czi.look, "LIF": lif.look}
+"""Formats of a stack in a file, from the open file and by its name."""
 
 
 @dataclass(frozen=True)
@@ -162,21 +167,15 @@ def probe_files(paths: Sequence[Path], selection: Selection = UNSAID) -> Found:
 def _probe(path: Path, selection: Selection) -> Found:
     with border(path):
         if path.is_dir():
-            raise UnreadableFrameError(
-                f"{path}: is a folder",
-                f"expected a {FORMATS} file",
-                "Give the folder alone, or list its files.",
-            )
-        if path.exists() and not path.is_file():  # opening a pipe would wait for ever
-            raise UnreadableFrameError(f"{path}: is not a regular file", f"expected {FORMATS}")
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-            kind = format_of(head)
-            if kind is None:
-                raise _not_an_image(path, head)
-            if kind == "TIFF" and tiff.is_camera_raw(file):
-                kind = "RAW"
-            contents = _look(path, file, kind, selection)
+            if not zarr.is_zarr(path):
+                raise UnreadableFrameError(
+                    f"{path}: is a folder",
+                    f"expected a {FORMATS} file",
+                    "Give the folder alone, or list its files.",
+                )
+            kind, contents = "Zarr", zarr.look(path, selection)
+        else:
+            kind, contents = _look(path, selection)
     frames = [
         FileFrame(path, kind, header, contents.read, len(contents.headers))
         for header in contents.headers
@@ -195,13 +194,23 @@ def _developed_alike(frames: list[FileFrame]) -> list[FileFrame]:
     ]
 
 
-def _look(path: Path, file: BinaryIO, kind: str, selection: Selection) -> Contents:
-    file.seek(0)
-    if kind == "TIFF":
-        return tiff.look(file, path, selection)
-    choose([Series(path.name, 1)], selection)
-    codec = CODECS[kind]
-    return Contents(codec.probe(file), decoder(path, codec.decode))
+def _look(path: Path, selection: Selection) -> tuple[str, Contents]:
+    """Return what a file is, and what is in it."""
+    if path.exists() and not path.is_file():  # opening a pipe would wait for ever
+        raise UnreadableFrameError(f"{path}: is not a regular file", f"expected {FORMATS}")
+    with path.open("rb") as file:
+        kind = identify(file)
+        if kind is None:
+            file.seek(0)
+            raise _not_an_image(path, file.read(HEAD_BYTES))
+        file.seek(0)
+        if kind in STACKS:
+            return kind, STACKS[kind](path, selection)
+        if kind in STREAMS:
+            return kind, STREAMS[kind](file, path, selection)
+        choose([Series(path.name, 1)], selection)
+        codec = CODECS[kind]
+        return kind, Contents(codec.probe(file), decoder(path, codec.decode))
 
 
 def _not_an_image(path: Path, head: bytes) -> UnreadableFrameError:

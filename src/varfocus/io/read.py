@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from numpy.typing import ArrayLike
 
 from varfocus.io.discover import Source, find_files
-from varfocus.io.frames import probe_files
+from varfocus.io.frames import FileFrame, probe_files
 from varfocus.io.selection import Selection
 from varfocus.stack import FocusStack
 
@@ -65,8 +67,22 @@ def read_stack(
         files=tuple(frame.path for frame in found.frames),
         pixel_size=sizes.pixel_size,
         pixel_size_origin=sizes.pixel_size_origin,
+        hints=_hints(found.frames),
     )
     if focus is None and sizes.focus:
         stack = stack.with_focus(sizes.focus, sizes.unit, sizes.focus_origin)
     stack = stack.with_focus(focus, unit)
     return stack.reversed() if reverse else stack
+
+
+def _hints(frames: Sequence[FileFrame]) -> tuple[str, ...]:
+    """Say what cameras noted about focus, which is too coarse to be used unasked."""
+    noted = [frame.header.subject_distance for frame in frames]
+    distances = [distance for distance in noted if distance is not None]
+    if not distances:
+        return ()
+    which = "all" if len(distances) == len(frames) else f"{len(distances)} of {len(frames)}"
+    return (
+        f"EXIF subject distance of {which} frames: {distances[0]:g} … {distances[-1]:g} m; not "
+        "used, as cameras round it coarsely (give it with --focus-distances if it is right)",
+    )
