@@ -24,7 +24,7 @@ def look(path: Path, selection: Selection) -> Contents:
     """Return the frames of the chosen stack; scenes are series, tiles are put together."""
     with library("czifile"), _opened(path) as file:
         blocks = _blocks(file)
-        metadata = file.metadata()
+        metadata = file.metadata() if file.header.metadata_position else ""
     if not blocks:
         raise damaged("holds no picture")
     _check_axes(blocks)
@@ -105,10 +105,12 @@ def _check_axes(blocks: list[Any]) -> None:
             raise unsupported(f"has blocks over several pictures of the axis {axis}")
 
 
-def _told(metadata: str, channels: int) -> tuple[tuple[str, ...], dict[str, float]]:
+def _told(metadata: str | None, channels: int) -> tuple[tuple[str, ...], dict[str, float]]:
     """Return the names of the channels and the distances in metres, by axis."""
     from xml.etree import ElementTree
 
+    if not metadata:
+        return ("",) * channels, {}
     if "<!DOCTYPE" in metadata:
         raise damaged("has metadata with a document type, which they never have")
     with library("CZI metadata"):
