@@ -25,7 +25,8 @@ def info(
     Parameters
     ----------
     source
-        A folder, a pattern such as "shots/*.jpg", several files, or one multi-page TIFF.
+        A folder, a pattern such as "shots/*.jpg", several files, or one file that holds a
+        stack.
     """
     narrator = Narrator(Talk(quiet=True))
     stack = load(source, focus, narrator)

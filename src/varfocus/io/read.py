@@ -28,9 +28,10 @@ def read_stack(
     ----------
     source : str, path or list of these
         A folder, of which all images are taken (sub-folders, hidden files and files that are no
-        images are passed over); a pattern such as ``"shots/*.png"``; a list of files, in the
-        order of focus; or one multi-page TIFF. Folders and patterns are sorted as people count:
-        img2 before img10. PNG, JPEG, TIFF and BMP are recognised by content.
+        images are passed over, camera RAW files and videos where there are other images); a
+        pattern such as ``"shots/*.png"``; a list of files, in the order of focus; or one file
+        that holds a stack: TIFF, OME-TIFF, video, ND2, CZI, LIF, Zarr, NPY, NPZ. Folders and
+        patterns are sorted as people count: img2 before img10. Files are recognised by content.
     reverse : bool
         Put the last frame first.
     focus : array_like of shape (n,), optional
