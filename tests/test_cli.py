@@ -81,7 +81,7 @@ def test_depth_in_metres(capsys, frames, focus_file, made, tmp_path):
         capsys, "depth", frames, "-o", tmp_path, "--focus-distances", focus_file, "--unit", "m"
     )
     assert said.code == 0
-    assert "Focus from 0.05 to 0.5 m." in said.err
+    assert "Focus from 0.05 to 0.5 m (--focus-distances)." in said.err
     depth = tifffile.imread(tmp_path / "depth.tif")
     assert depth.min() >= 0.05
     assert depth.max() <= 0.5

@@ -34,7 +34,8 @@ def compare(
     Parameters
     ----------
     source
-        A folder, a pattern such as "shots/*.jpg", several files, or one multi-page TIFF.
+        A folder, a pattern such as "shots/*.jpg", several files, or one file that holds a
+        stack.
     output
         The picture to write.
     alpha
