@@ -137,7 +137,7 @@ class SolverParams:
     tolerance: float = 0.0
     regulariser: Regulariser = "tv"
     huber_slope: float = 0.1
-    tgv_ratio: float = 2.0
+    tgv_ratio: float = 4.0
     bregman: int = 0
 
     def __post_init__(self) -> None:
