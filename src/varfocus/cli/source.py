@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from dataclasses import dataclass
@@ -13,8 +12,9 @@ import numpy as np
 from cyclopts import Group, Parameter
 
 from varfocus.cli.console import Narrator
-from varfocus.errors import FocusPositionsError, ParameterError
+from varfocus.errors import ParameterError
 from varfocus.io import read_stack
+from varfocus.io.positions import read_positions
 from varfocus.stack import FocusStack, describe
 
 SHOWN_NAMES = 12
@@ -96,7 +96,7 @@ def _with_positions(stack: FocusStack, focus: Focus) -> FocusStack:
         step, unit = _length(focus.z_step)
         return stack.with_focus(step * np.arange(len(stack)), unit)
     if focus.focus_distances is not None:
-        distances = _numbers(focus.focus_distances)
+        distances = read_positions(focus.focus_distances).values
         if focus.reverse:
             distances = distances[::-1]
         return stack.with_focus(distances, focus.unit)
@@ -115,37 +115,3 @@ def _length(text: str) -> tuple[float, str]:
             "expected a number and its unit, such as 2um, 0.5mm or 1e-3m",
         )
     return value, {"µm": "um", "μm": "um"}.get(match.group(2), match.group(2))
-
-
-def _numbers(path: Path) -> list[float]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FocusPositionsError(
-            f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}",
-            "expected a text file with one focus distance per frame",
-        ) from error
-    delimiter = next((mark for mark in ";\t" if mark in text), ",")
-    reader = csv.reader(text.splitlines(), delimiter=delimiter)
-    values: list[float] = []
-    heading: list[str] | None = None
-    for row in reader:
-        if not any(cell.strip() for cell in row):
-            continue
-        value: float | None
-        try:
-            value = float(row[-1])
-        except ValueError:
-            value = None
-        if value is None and heading is None and not values:
-            heading = row
-        elif value is None or len(row) != len(heading or [""]):
-            raise FocusPositionsError(
-                f"{path}, line {reader.line_num}: received {delimiter.join(row)!r}",
-                "expected one number per line with a decimal point, or a heading line and the "
-                "focus distance in the last column",
-                "Write 0.5 rather than 0,5, and name the columns in the first line.",
-            )
-        else:
-            values.append(value)
-    return values

@@ -101,7 +101,7 @@ def panels(
     for axis, entry in zip(axes.flat, pictures, strict=False):
         axis.set_title(entry.title, fontsize=9)
         if _is_photo(entry):
-            axis.imshow(_displayable(entry.image), cmap="gray", interpolation="nearest")
+            axis.imshow(displayable(entry.image), cmap="gray", interpolation="nearest")
         else:
             shown = axis.imshow(
                 entry.image, cmap=DEPTH_COLOURS, vmin=low, vmax=high, interpolation="nearest"
@@ -131,7 +131,8 @@ def _range(depths: Sequence[NDArray[Any]]) -> tuple[float, float]:
     return (float(low), float(high)) if high > low else (float(low) - 0.5, float(low) + 0.5)
 
 
-def _displayable(image: NDArray[Any]) -> NDArray[np.float32]:
+def displayable(image: NDArray[Any]) -> NDArray[np.float32]:
+    """Return a photograph of any number type with values in [0, 1]."""
     values = image.astype(np.float32)
     if np.issubdtype(image.dtype, np.integer):
         return values / np.float32(np.iinfo(image.dtype).max)
