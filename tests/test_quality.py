@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from record_quality import METHOD_NAMES, SCENES, measure, recorded
 
 TOLERANCE = 0.02

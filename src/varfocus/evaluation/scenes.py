@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus.depth import index_to_depth
 from varfocus.errors import UsageError
 from varfocus.evaluation.case import Case, Group, Map, Scene, unchanged
-from varfocus.simulation import SCENES, SHAPES, simulate
+from varfocus.simulation import SCENES, SHAPES, canvas, shapes, simulate
+from varfocus.simulation.camera import focus_distances
+from varfocus.simulation.simulation import index_of_depth
 from varfocus.stack import FocusStack
 
 FRAMES = 15
@@ -116,7 +119,7 @@ def _variants(sizes: Sizes) -> Iterator[Scene]:
         yield Scene(plain, "variant", make)
         for n in sizes.frame_counts:
             other = partial(_counted, name, sizes.variants, n)
-            undo = partial(np.multiply, np.float32((FRAMES - 1.0) / (n - 1.0)))
+            undo = partial(_recounted, _focus(name, n), _focus(name, FRAMES))
             yield Scene(f"{name}-{n}-frames", "variant", other, plain=plain, undo=undo)
         for words, turn in TURNS.items():
             yield Scene(
@@ -131,10 +134,22 @@ def _variants(sizes: Sizes) -> Iterator[Scene]:
 
 def _counted(name: str, shape: tuple[int, int], n: int, seed: int) -> Case:
     """Make a scene with n frames; errors are as if there were 15, so that they compare."""
-    made = simulate(name, shape=shape, n=n, seed=seed)
+    made = simulate(name, shape=shape, focus=_focus(name, n), seed=seed)
     positions = np.linspace(0.0, FRAMES - 1.0, n)
     stack = FocusStack.from_array(made.frames)
     return Case(stack, made.truth_index, positions, f"frames of {FRAMES}")
+
+
+def _focus(name: str, n: int) -> NDArray[np.float64]:
+    """Return n focus distances over the depth of a scene, in its own spacing."""
+    if name in SHAPES:
+        return focus_distances(shapes.NEAR, shapes.FAR, n, "distance")
+    return focus_distances(canvas.NEAR, canvas.FAR, n, "dioptre")
+
+
+def _recounted(focus: NDArray[np.float64], wanted: NDArray[np.float64], index: Map) -> Map:
+    """Return frame numbers of one series of focus distances as those of another."""
+    return index_of_depth(index_to_depth(index, focus), wanted)
 
 
 def _turned(make: Callable[[int], Case], turn: Turn, seed: int) -> Case:
