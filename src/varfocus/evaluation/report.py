@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
@@ -9,7 +10,7 @@ from statistics import mean
 from varfocus.comparison import SWEEP, fraction
 from varfocus.evaluation import figures
 from varfocus.evaluation.goals import Verdict, verdicts
-from varfocus.evaluation.runs import BEST, JUDGED, YARDSTICK, Record, scene_records, setting_words
+from varfocus.evaluation.runs import BEST, JUDGED, Record, scene_records
 from varfocus.evaluation.scores import MEASURES, mean_scores
 from varfocus.memory import size_words
 from varfocus.reproduce.report import Block, Figure, Report, Table, Text
@@ -139,7 +140,8 @@ def score_table(records: Sequence[Record]) -> Table:
     """Return errors, time and memory by scene and method, variants by turning left out."""
     rows = []
     for same in grouped([r for r in records if r.scene.swept]):
-        scores, ratios = (mean_scores([getattr(r, what) for r in same]) for what in FIGURES)
+        scores = mean_scores([record.scores for record in same])
+        ratios = mean_scores([record.ratios for record in same])
         first = same[0]
         rows.append(
             [
@@ -160,9 +162,6 @@ def score_table(records: Sequence[Record]) -> Table:
     headings = ["scene", "method", "RMSE", "MAE", "> ½", "> 1", "> 2 frames", "≤ 3 px", "3–8 px"]
     headings += ["beyond", "> 1 at ≤ 3 px", "RMSE ÷ paper", "> 1 ÷ paper", "seconds", "memory"]
     return Table("scores", [*headings, "frames"], rows)
-
-
-FIGURES = ("scores", "ratios")
 
 
 def confidence_table(records: Sequence[Record]) -> Table:
@@ -192,13 +191,10 @@ def variant_table(records: Sequence[Record]) -> Table:
         cells = []
         for method in methods:
             same = [record for record in of_scene if record.method == method]
-            difference, change = (mean(getattr(r, w) for r in same) for w in CHANGES)
+            difference, change = mean(r.difference for r in same), mean(r.change for r in same)
             cells.append(f"{100 * difference:.3g} % (× {change:.3f})")
         rows.append([scene, *cells])
     return Table("variants", ["variant", *methods], rows)
-
-
-CHANGES = ("difference", "change")
 
 
 def raw_table(records: Sequence[Record]) -> RawTable:
@@ -236,19 +232,18 @@ def shown_curves(records: Sequence[Record]) -> list[Record]:
 
 def method_words(same: Sequence[Record]) -> str:
     """Return the method of records of several seeds, with the weights that were best."""
-    words = list(dict.fromkeys(setting_words(record) for record in same))
     if same[0].method != BEST:
-        return words[0]
-    return f"{YARDSTICK}, best α: " + ", ".join(w.rpartition(" ")[2] for w in words)
+        return same[0].method
+    return f"{BEST}: " + ", ".join(dict.fromkeys(fraction(r.best_alpha) for r in same))
 
 
 def number(value: float) -> str:
     """Return a number with two or three figures; – for none."""
-    if value != value:  # NaN
+    if math.isnan(value):
         return "–"
     return f"{value:.3f}" if abs(value) < 1 else f"{value:.2f}"
 
 
 def share(value: float) -> str:
     """Return a share in per cent; – for none."""
-    return "–" if value != value else f"{100 * value:.1f} %"
+    return "–" if math.isnan(value) else f"{100 * value:.1f} %"

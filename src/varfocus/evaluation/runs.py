@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from varfocus.comparison import SWEEP, fraction
+from varfocus.comparison import SWEEP
 from varfocus.evaluation.case import Case, Map, Scene
 from varfocus.evaluation.memory import Scales
 from varfocus.evaluation.scores import Judgement, Scores, judge, least, ratio, rms
@@ -257,8 +257,3 @@ def scene_records(records: Sequence[Record]) -> dict[str, list[Record]]:
     for record in records:
         by_scene.setdefault(record.scene.name, []).append(record)
     return by_scene
-
-
-def setting_words(record: Record) -> str:
-    """Return the name of a record's method, with the weight if that was chosen."""
-    return f"paper, α = {fraction(record.best_alpha)}" if record.method == BEST else record.method
