@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 ERROR_COLOURS = "magma"
 ERROR_LIMIT = 2.0
-"""Errors in frames from which the colour says no more."""
+ERROR_SHARE = 1 / 40
+"""Errors from which the colour says no more: in frames, and as a share of the range if larger."""
 
 COLUMNS = 5
 FEW = 0.001
@@ -52,6 +53,7 @@ def depth_maps(outcome: Outcome) -> bytes:
     _picture(axes[0, 0], displayable(stack.read(middle)), f"frame {middle + 1} of {len(stack)}")
     coloured = {"cmap": DEPTH_COLOURS, "vmin": 0, "vmax": len(stack) - 1}
     depth = _picture(axes[0, 1], truth, "true depth", **coloured)
+    limit = max(ERROR_LIMIT, ERROR_SHARE * (len(stack) - 1))
     surest = shown.get(JUDGED, next(iter(shown.values())))
     name = JUDGED if JUDGED in shown else next(iter(shown))
     _picture(axes[1, 0], surest.confidence, f"confidence, {name}", vmin=0, vmax=1)
@@ -59,7 +61,7 @@ def depth_maps(outcome: Outcome) -> bytes:
         _picture(axis[0], run.index, method, **coloured)
         words = f"RMSE {run.scores.rmse:.2f} {outcome.case.unit}\n{run.scores.bad_one:.1%} bad"
         wrong = _picture(
-            axis[1], np.abs(run.index - truth), words, cmap=ERROR_COLOURS, vmin=0, vmax=ERROR_LIMIT
+            axis[1], np.abs(run.index - truth), words, cmap=ERROR_COLOURS, vmin=0, vmax=limit
         )
     figure.colorbar(depth, ax=axes[0], label="depth (frames)", shrink=0.9, pad=0.01)
     figure.colorbar(wrong, ax=axes[1], label="error (frames)", shrink=0.9, pad=0.01, extend="max")
