@@ -266,6 +266,14 @@ def test_truth_in_physical_units(tmp_path):
     assert scores.mae == pytest.approx(1.0, abs=1e-5)  # half a frame is 1 um here and there
 
 
+def test_a_slope_in_a_stack_of_many_frames_is_no_jump(tmp_path):
+    folder = stack_folder(tmp_path / "mine", n=57)
+    np.save(folder / "truth.npy", np.tile(np.arange(16) * 3.0, (12, 1)))
+    assert folder_scene(folder).group == "smooth"
+    np.save(folder / "truth.npy", np.tile(np.arange(16) // 8 * 5.0, (12, 1)))
+    assert folder_scene(folder).group == "jumps"
+
+
 def test_frames_beside_their_truth(tmp_path):
     folder = write_frames(tmp_path / "mine", np.random.default_rng(0).random((4, 9, 9)))
     for name in ("truth.tif", "sharp.tif"):

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from varfocus.errors import InputError
 from varfocus.evaluation.case import Case, Group, Map, Scene
+from varfocus.evaluation.scores import jump_size
 from varfocus.io import read_stack
 from varfocus.io.discover import find_files
 from varfocus.io.frames import probe_files
@@ -53,7 +54,8 @@ def folder_scene(folder: Path, origin: tuple[int, int] | None = None) -> Scene:
     Returns
     -------
     Scene
-        In the group "jumps" if the truth has depth jumps of more than a frame, else "smooth".
+        In the group "jumps" if the truth has any, see `varfocus.evaluation.scores.jump_size`, else
+        "smooth".
 
     Raises
     ------
@@ -68,7 +70,8 @@ def folder_scene(folder: Path, origin: tuple[int, int] | None = None) -> Scene:
         unit = stack.unit
     truth = _placed(_truth(folder, stack), stack, origin, folder)
     case = Case(stack, truth, stack.focus, unit)
-    group: Group = "jumps" if np.isfinite(jump_distance(truth)).any() else "smooth"
+    has_jumps = np.isfinite(jump_distance(truth, jump_size(len(stack)))).any()
+    group: Group = "jumps" if has_jumps else "smooth"
     return Scene(folder.resolve().name, group, lambda _: case, seeded=False)
 
 

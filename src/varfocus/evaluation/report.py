@@ -67,7 +67,8 @@ def reports(records: Sequence[Record], pictures: Mapping[str, bytes], setting: s
     blocks += [
         Text(
             "RMSE and MAE are in the unit named, all else in frames. “≤ 3 px” is the RMSE up to "
-            "3 pixels from a depth jump of more than a frame, and so on. Seconds are of this "
+            "3 pixels from a depth jump of more than a frame (1/14 of the range in longer stacks), "
+            "and so on. Seconds are of this "
             "machine on this day: compare them within a row of methods only. Memory is the peak "
             "beyond the frames, in a process of its own (Linux)."
         ),

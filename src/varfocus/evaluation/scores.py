@@ -29,7 +29,7 @@ class Scores:
     bad_half, bad_one, bad_two : float
         Share of pixels off by more than ½, 1 and 2 frames, in [0, 1].
     rmse_at, rmse_near, rmse_away : float
-        RMSE in frames up to 3 px from a depth jump, from there to 8 px, and beyond.
+        RMSE in frames up to 3 px from a depth jump (see `jump_size`), from there to 8 px, beyond.
     bad_at, bad_near, bad_away : float
         Share of pixels off by more than a frame there.
     missing : float
@@ -89,7 +89,7 @@ def judge(case: Case, index: Map, confidence: Map) -> Judgement:
     """
     truth = case.truth
     physical = [depth.index_to_depth(each, case.positions) for each in (index, truth)]
-    bands = metrics.edge_band_errors(index, truth)
+    bands = metrics.edge_band_errors(index, truth, jump=jump_size(len(case.stack)))
     reliability = metrics.reliability(confidence, index, truth)
     curve = metrics.sparsification(confidence, index, truth)
     sure = np.isfinite(truth) & (confidence >= SURE)
@@ -112,6 +112,14 @@ def judge(case: Case, index: Map, confidence: Map) -> Judgement:
         kept=ratio(float(np.interp(DROPPED, curve.dropped, curve.rmse)), float(curve.rmse[0])),
     )
     return Judgement(scores, reliability, curve)
+
+
+def jump_size(n: int) -> float:
+    """Return the least jump of the depth in frames: one, or 1/14 of the range if that is more.
+
+    With hundreds of frames a gentle slope rises by more than one from pixel to pixel.
+    """
+    return max(1.0, (n - 1) / 14.0)
 
 
 def ratio(value: float, reference: float) -> float:
