@@ -153,14 +153,24 @@ class Workspace:
             If it is no image, or unlike the others; in the user's words for the file.
         """
         try:
-            probed = probe_files([path])
+            found = probe_files([path])
         except VarfocusError as error:
             words = [str(part).replace(str(path), name) for part in error.args]
             raise InputError(*words) from error
-        several = len(probed) > 1
+        sizes = found.calibration
+        if not self._frames:  # a microscope's file knows its scale
+            self._pixel = sizes.pixel_size
+            self._unit = sizes.unit if sizes.focus else FRAMES
+        several = len(found.frames) > 1
         new = [
-            PageFrame(next(self._numbers), f"{name}[{k}]" if several else name, frame, None, None)
-            for k, frame in enumerate(probed)
+            PageFrame(
+                next(self._numbers),
+                f"{name}[{k}]" if several else name,
+                frame,
+                None,
+                float(sizes.focus[k]) if sizes.focus else None,
+            )
+            for k, frame in enumerate(found.frames)
         ]
         self._frames = natsorted([*self._frames, *new], key=lambda f: f.name, alg=ns.IGNORECASE)
         self._source = ""

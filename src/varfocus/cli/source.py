@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,8 +10,9 @@ import numpy as np
 from cyclopts import Group, Parameter
 
 from varfocus.cli.console import Narrator
-from varfocus.errors import FocusPositionsError, ParameterError
+from varfocus.errors import ParameterError
 from varfocus.io import read_stack
+from varfocus.io.positions import read_positions
 from varfocus.lens import distance_from_dioptre, distance_from_travel
 from varfocus.stack import FocusStack, describe
 from varfocus.units import PixelSize, convert, parse_length, unit_name
@@ -142,7 +141,7 @@ def _with_positions(stack: FocusStack, focus: Focus) -> FocusStack:
             "received both --z-step and --focus-distances", "expected only one of them"
         )
     if focus.focus_distances is not None:
-        numbers, heading_unit = _numbers(focus.focus_distances)
+        numbers, heading_unit = read_positions(focus.focus_distances)
         positions = numbers[::-1] if focus.reverse else numbers
         return _at(stack, positions, focus.unit or heading_unit, focus)
     if focus.focus_in != "distance":
@@ -181,39 +180,3 @@ def _at(stack: FocusStack, numbers: list[float], unit: str | None, focus: Focus)
     return stack.with_focus(
         convert(distances, length, "m"), "m", f"{origin} in lens travel, f = {f}"
     )
-
-
-def _numbers(path: Path) -> tuple[list[float], str | None]:
-    """Return the last column, and the unit in brackets in its heading: ``z (um)``."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FocusPositionsError(
-            f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}",
-            "expected a text file with one focus distance per frame",
-        ) from error
-    delimiter = next((mark for mark in ";\t" if mark in text), ",")
-    reader = csv.reader(text.splitlines(), delimiter=delimiter)
-    values: list[float] = []
-    heading: list[str] | None = None
-    for row in reader:
-        if not any(cell.strip() for cell in row):
-            continue
-        value: float | None
-        try:
-            value = float(row[-1])
-        except ValueError:
-            value = None
-        if value is None and heading is None and not values:
-            heading = row
-        elif value is None or len(row) != len(heading or [""]):
-            raise FocusPositionsError(
-                f"{path}, line {reader.line_num}: received {delimiter.join(row)!r}",
-                "expected one number per line with a decimal point, or a heading line and the "
-                "focus distance in the last column",
-                "Write 0.5 rather than 0,5, and name the columns in the first line.",
-            )
-        else:
-            values.append(value)
-    bracketed = re.search(r"[(\[]([^)\]]+)[)\]]\s*$", heading[-1]) if heading else None
-    return values, bracketed.group(1) if bracketed else None
