@@ -83,7 +83,8 @@ def reconstruct(
     Returns
     -------
     Result
-        ``depth``, ``index``, ``confidence``, ``uncertainty``, ``fused``, …; ``save(folder)``.
+        ``depth``, ``index``, ``confidence``, ``uncertainty``, ``fused``, ``source``, …;
+        ``save(folder)``.
 
     Raises
     ------
@@ -145,6 +146,7 @@ def run(
     uncertainty = None
     if found.sigma is not None:
         uncertainty = depth.physical_error(found.index, found.sigma, stack.focus)
+    fused = fuse(stack, found.index, params.fusion, progress)
     return Result(
         stack=stack,
         params=params,
@@ -153,13 +155,14 @@ def run(
         confidence=depth.confidence(
             found.margin, depth.flatness(found.index), CONFIDENCE_WEIGHTS[params.method]
         ),
-        fused=fuse(stack, found.index, progress),
+        fused=fused.image,
         trace=found.trace,
         warnings=tuple(notes),
         seconds=time.perf_counter() - began,
         uncertainty=uncertainty,
         known=found.known,
         findings=found.notes,
+        source=fused.source,
     )
 
 
@@ -298,7 +301,7 @@ def settled_method(
     )
     if wanted.robust != RobustParams():
         note += " The parameters of “robust” that were given had no effect."
-    return Params("paper"), [note]
+    return Params("paper", fusion=params.fusion), [note]
 
 
 def fitting_degree(stack: FocusStack, params: Params) -> tuple[Params, list[str]]:

@@ -46,6 +46,8 @@ class Result:
         False where no more than noise speaks for the depth; None for methods that cannot tell.
     findings : dict or None
         What the method found out about the stack, such as the focus coordinate.
+    source : ndarray of shape (H, W), uint16, or None
+        Number of the frame that most of the fine detail of `fused` comes from.
     """
 
     depth: NDArray[np.float32]
@@ -60,6 +62,7 @@ class Result:
     uncertainty: NDArray[np.float32] | None = None
     known: NDArray[np.bool_] | None = None
     findings: dict[str, object] | None = None
+    source: NDArray[np.uint16] | None = None
 
     @property
     def unit(self) -> str:
