@@ -14,7 +14,7 @@ from PIL import Image
 
 from varfocus.cli import main
 
-RESULTS = {"depth.tif", "confidence.tif", "fused.png", "preview.png", "run.json"}
+RESULTS = {"depth.tif", "confidence.tif", "fused.png", "source.tif", "preview.png", "run.json"}
 
 
 class Outcome(NamedTuple):

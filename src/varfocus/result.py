@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import export
+from varfocus.io.metadata import read_metadata
 from varfocus.minimise import Trace
 from varfocus.params import Params
 from varfocus.stack import FRAMES, FocusStack
@@ -29,6 +30,8 @@ class Result:
         Estimated probability that the depth is right to within one frame.
     fused : ndarray of shape (H, W) or (H, W, 3)
         All-in-focus image in the dtype of the frames.
+    source : ndarray of shape (H, W), uint16
+        Number of the frame that most of the fine detail of `fused` comes from.
     trace : Trace or None
         How the minimisation went; None for methods without one.
     stack : FocusStack
@@ -46,14 +49,13 @@ class Result:
         False where no more than noise speaks for the depth; None for methods that cannot tell.
     findings : dict or None
         What the method found out about the stack, such as the focus coordinate.
-    source : ndarray of shape (H, W), uint16, or None
-        Number of the frame that most of the fine detail of `fused` comes from.
     """
 
     depth: NDArray[np.float32]
     index: NDArray[np.float32]
     confidence: NDArray[np.float32]
     fused: NDArray[Any]
+    source: NDArray[np.uint16]
     trace: Trace | None
     stack: FocusStack
     params: Params
@@ -62,7 +64,6 @@ class Result:
     uncertainty: NDArray[np.float32] | None = None
     known: NDArray[np.bool_] | None = None
     findings: dict[str, object] | None = None
-    source: NDArray[np.uint16] | None = None
 
     @property
     def unit(self) -> str:
@@ -70,12 +71,18 @@ class Result:
         return self.stack.unit if self.stack.focus is not None else FRAMES
 
     def save(
-        self, folder: str | Path, *, overwrite: bool = False, command: str = ""
+        self,
+        folder: str | Path,
+        *,
+        overwrite: bool = False,
+        command: str = "",
+        keep_gps: bool = False,
     ) -> dict[str, Path]:
         """Write all products into a folder.
 
         ``depth.tif`` (float32, opens calibrated in Fiji), ``confidence.tif``, ``fused.png`` (or
-        ``fused.tif`` for floating-point frames), ``preview.png``, and last ``run.json`` with every
+        ``fused.tif`` for floating-point frames), ``source.tif`` (frame numbers from 0),
+        ``preview.png``, and last ``run.json`` with every
         parameter: its presence means that the folder is complete.
 
         Parameters
@@ -86,6 +93,9 @@ class Result:
             Replace files of an earlier run.
         command : str
             The command that asked for it, for the record.
+        keep_gps : bool
+            Let the fused image tell where the frames were taken; the rest of the first frame's
+            EXIF, and its colour profile, are always kept.
 
         Returns
         -------
@@ -97,14 +107,18 @@ class Result:
         OutputError
             If the folder cannot be written, or holds results already.
         """
+        about = read_metadata(self.stack, keep_gps)
         return export.write_result(
             Path(folder),
             depth=self.depth,
             confidence=self.confidence,
             fused=self.fused,
+            source=self.source,
             unit=self.unit,
             record=self.record(command),
             overwrite=overwrite,
+            exif=about.exif,
+            icc=about.icc,
         )
 
     def record(self, command: str = "") -> dict[str, Any]:

@@ -86,6 +86,7 @@ Look at {output / COMPARISON} first. In {output}/ there are:
   depth.tif       the depth of every pixel, in metres
   confidence.tif  how sure each depth is, 0 to 1
   fused.png       one picture with everything in focus
+  source.tif      which frame each pixel of it comes from
   preview.png     the depth in colours
   run.json        every parameter that was used
   stack/          the {FRAMES} simulated photographs, and the truth

@@ -21,6 +21,7 @@ from varfocus.params import (
     ClassicParams,
     ContrastParams,
     CurveParams,
+    FuseParams,
     Method,
     Params,
     Resources,
@@ -36,7 +37,8 @@ ROBUST = Parameter(name="*", group=Group("Method “robust”", sort_key=2))
 CONTRAST = Parameter(name="*", group=Group("Method “paper”: contrast", sort_key=3))
 MINIMISATION = Parameter(name="*", group=Group("Method “paper”: minimisation", sort_key=4))
 CLASSIC = Parameter(name="*", group=Group("Method “classic”", sort_key=5))
-RESOURCES = Parameter(name="*", group=Group("Resources", sort_key=6))
+FUSION = Parameter(name="*", group=Group("All-in-focus image", sort_key=6))
+RESOURCES = Parameter(name="*", group=Group("Resources", sort_key=7))
 
 
 def depth(
@@ -54,12 +56,15 @@ def depth(
     start: Annotated[StartParams, MINIMISATION] = StartParams(),
     solve: Annotated[SolverParams, MINIMISATION] = SolverParams(),
     classic: Annotated[ClassicParams, CLASSIC] = ClassicParams(),
+    fusion: Annotated[FuseParams, FUSION] = FuseParams(),
+    keep_gps: Annotated[bool, Parameter(negative=(), group=FUSION.group)] = False,
     resources: Annotated[Resources, RESOURCES] = Resources(),
     talk: TalkOptions = Talk(),
 ) -> None:
     """Turn a focus stack into a depth map, a confidence map and an all-in-focus image.
 
-    Writes depth.tif, confidence.tif, fused.png, preview.png and run.json into the output folder.
+    Writes depth.tif, confidence.tif, fused.png, source.tif, preview.png and run.json into the
+    output folder.
 
     Parameters
     ----------
@@ -76,9 +81,11 @@ def depth(
         Replace the results of an earlier run.
     params
         Repeat a run with the parameters of its run.json.
+    keep_gps
+        Let fused.png tell where the frames were taken; the rest of EXIF is always kept.
     """
     narrator = Narrator(talk)
-    chosen = Params(method, contrast, curve, start, solve, classic, robust)
+    chosen = Params(method, contrast, curve, start, solve, classic, robust, fusion)
     if params is not None:
         chosen = _recorded(params, chosen)
     stack = load(source, focus, narrator)
@@ -89,7 +96,10 @@ def depth(
     for warning in result.warnings:
         narrator.warn(warning)
     written = result.save(
-        output, overwrite=overwrite, command=shlex.join(["varfocus", *sys.argv[1:]])
+        output,
+        overwrite=overwrite,
+        command=shlex.join(["varfocus", *sys.argv[1:]]),
+        keep_gps=keep_gps,
     )
     record = json.loads(written["run"].read_text(encoding="utf-8"))
     narrator.result(_summary(result, written), record)
@@ -102,6 +112,7 @@ def _summary(result: Result, written: dict[str, Path]) -> str:
         "depth": f"{low:.4g} … {high:.4g} {result.unit}",
         "confidence": f"{float((result.confidence >= 0.9).mean()):.0%} of the pixels above 0.9",
         "fused": "everything in focus",
+        "source": "which frame each pixel of it comes from",
         "preview": "depth in colours",
         "run": "all parameters; repeat with --params",
     }

@@ -67,15 +67,19 @@ def load(source: list[str], focus: Focus, narrator: Narrator) -> FocusStack:
     FocusStack
         The frames, not yet decoded.
     """
-    stack = read_stack(source[0] if len(source) == 1 else list(source), reverse=focus.reverse)
-    stack = _with_positions(stack, focus)
-    first = stack.frames[0]
-    narrator.say(f"{len(stack)} frames, {describe(first)}, in this order:")
-    narrator.say("  " + ", ".join(shortened(stack.names)))
+    stack = _with_positions(load_plain(source, focus.reverse, narrator), focus)
     if stack.focus is None:
         narrator.say("No focus distances known: depth is in frames, counted from 0.")
     else:
         narrator.say(f"Focus from {stack.focus[0]:g} to {stack.focus[-1]:g} {stack.unit}.")
+    return stack
+
+
+def load_plain(source: list[str], reverse: bool, narrator: Narrator) -> FocusStack:
+    """Read the frames without their positions, for what needs none; as `load`."""
+    stack = read_stack(source[0] if len(source) == 1 else list(source), reverse=reverse)
+    narrator.say(f"{len(stack)} frames, {describe(stack.frames[0])}, in this order:")
+    narrator.say("  " + ", ".join(shortened(stack.names)))
     return stack
 
 

@@ -23,7 +23,7 @@ RUN_RECORD = "run.json"
 def result_names(dtype: np.dtype[Any]) -> tuple[str, ...]:
     """Return the names of the files `write_result` makes for frames of a dtype."""
     fused = "fused" + images.picture_suffix(dtype)
-    return ("depth.tif", "confidence.tif", fused, "preview.png", RUN_RECORD)
+    return ("depth.tif", "confidence.tif", fused, "source.tif", "preview.png", RUN_RECORD)
 
 
 def write_result(
@@ -32,17 +32,20 @@ def write_result(
     depth: NDArray[np.float32],
     confidence: NDArray[np.float32],
     fused: NDArray[Any],
+    source: NDArray[np.uint16],
     unit: str,
     record: dict[str, Any],
     overwrite: bool,
+    exif: bytes = b"",
+    icc: bytes = b"",
 ) -> dict[str, Path]:
-    """Write depth, confidence, fused image, preview and, last, the record of the run.
+    """Write depth, confidence, fused image and its sources, preview and, last, the record.
 
     Parameters
     ----------
     folder : Path
         Where to.
-    depth, confidence, fused : ndarray
+    depth, confidence, fused, source : ndarray
         Products.
     unit : str
         Unit of the depth.
@@ -50,6 +53,8 @@ def write_result(
         What run.json will say beside the version.
     overwrite : bool
         Replace what an earlier run left.
+    exif, icc : bytes
+        What the fused image says about itself; empty for none.
 
     Returns
     -------
@@ -65,7 +70,8 @@ def write_result(
     contents = (
         images.float_tiff(depth, unit, "depth"),
         images.float_tiff(confidence, "probability", "confidence"),
-        images.picture(fused)[1],
+        images.picture(fused, exif, icc)[1],
+        images.frame_number_tiff(source),
         figures.preview(depth, unit),
         _json({"varfocus": varfocus.__version__, "python": platform.python_version(), **record}),
     )
