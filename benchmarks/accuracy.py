@@ -20,7 +20,7 @@ from PIL import Image
 from varfocus import depth, metrics, read_stack
 from varfocus.params import Params
 from varfocus.pipeline import estimate, fitting_degree
-from varfocus.simulation import SCENES, SHAPES, render_picture, simulate
+from varfocus.simulation import SCENES, SHAPES, Simulation, render_picture, simulate
 from varfocus.stack import FocusStack
 
 ALPHAS = (1.0, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
@@ -46,11 +46,7 @@ def scenes(data: Path) -> Iterator[Case]:
             scene = simulate(name, seed=seed)
             yield f"{name} {seed}", FocusStack.from_array(scene.frames), scene.truth_index, None
     if (data / "motorcycle").exists():
-        picture = np.asarray(Image.open(data / "motorcycle/motorcycle_left.png"))[..., :3]
-        with np.load(data / "motorcycle/motorcycle_disp.npz") as file:
-            disparity = file[file.files[0]].astype(np.float64)
-        z = np.where(np.isfinite(disparity), 994.978 * 0.193001 / (disparity + 31.086), np.nan)
-        scene = render_picture(picture, z)
+        scene = motorcycle(data)
         yield "motorcycle", FocusStack.from_array(scene.frames), scene.truth_index, None
     for name in ("gt_1", "gt_2", "gt_4"):
         if (data / name).exists():
@@ -58,6 +54,15 @@ def scenes(data: Path) -> Iterator[Case]:
             truth = np.full(stack.shape, np.nan, np.float32)
             truth[20:379, 20:379] = np.load(data / name / "truth.npy")
             yield name, stack, truth, None
+
+
+def motorcycle(data: Path) -> Simulation:
+    """Return a stack rendered from a picture with dense disparity."""
+    picture = np.asarray(Image.open(data / "motorcycle/motorcycle_left.png"))[..., :3]
+    with np.load(data / "motorcycle/motorcycle_disp.npz") as file:
+        disparity = file[file.files[0]].astype(np.float64)
+    z = np.where(np.isfinite(disparity), 994.978 * 0.193001 / (disparity + 31.086), np.nan)
+    return render_picture(picture, z, name="motorcycle")
 
 
 def errors(index: np.ndarray, truth: np.ndarray, focus: np.ndarray | None) -> tuple[float, float]:
