@@ -33,11 +33,12 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from scipy.special import gammaincinv
 
+from varfocus import native
 from varfocus.contrast import box_mean
 from varfocus.errors import ParameterError
 from varfocus.params import FuseParams
 from varfocus.progress import Progress, silent, track
-from varfocus.pyramid import expand, reduce
+from varfocus.pyramid import add_expanded, reduce
 from varfocus.stack import FocusStack
 
 Array = NDArray[np.float32]
@@ -120,7 +121,7 @@ def fuse(
             least, most = pixels.copy(), pixels.copy()
         np.minimum(least, pixels, out=least)
         np.maximum(most, pixels, out=most)
-        blend.add(k, pixels.astype(np.float32))
+        blend.add(k, pixels.astype(np.float32, order="C"))
     fused, source = blend.finish()
     if np.issubdtype(stack.dtype, np.integer):
         np.rint(fused, out=fused)
@@ -161,7 +162,7 @@ class Blend:
         weight = np.maximum(np.float32(0.0), 1.0 - np.abs(np.float32(k) - self._d))
         for level in self._levels:
             coarse = reduce(image)
-            image -= expand(coarse, image.shape)
+            add_expanded(image, coarse, -1.0)
             level.add(k, image, weight)
             image, weight = coarse, reduce(weight)
         self._rest += weight[..., None] * image
@@ -172,8 +173,8 @@ class Blend:
         source = np.rint(self._d).astype(np.uint16)
         for level in reversed(self._levels):
             share = level.correct()
-            image = expand(image, level.blended.shape)
-            image += level.blended
+            add_expanded(level.blended, image)
+            image = level.blended
         if self._levels:
             source = np.where(share > 0.5, self._levels[0].chosen, source)
         return image, source
@@ -213,6 +214,13 @@ class Level:
 
     def add(self, k: int, coefficients: Array, weight: Array) -> None:
         """Take in the coefficients (h, w, C) of frame `k` with their weights (h, w)."""
+        if native.accepts(coefficients, weight):
+            kept = (self.blended, self._sharpest, self._best, self._least)
+            jump = (self._low, self._high)
+            native.fusion_level(
+                coefficients, weight, k, float(self._doubt), jump, kept, self.chosen
+            )
+            return
         used = np.nonzero(weight)
         self.blended[used] += weight[used][:, None] * coefficients[used]
         e = energy(coefficients)

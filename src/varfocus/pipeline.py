@@ -138,6 +138,7 @@ def run(
     notes = changes + notes
     with native.use_threads(resources.threads):
         found = estimate(stack, params, progress)
+        fused = fuse(stack, found.index, params.fusion, progress)
     physical = depth.index_to_depth(found.index, stack.focus)
     if found.known is not None:
         notes += doubtful(found.known)
@@ -146,7 +147,6 @@ def run(
     uncertainty = None
     if found.sigma is not None:
         uncertainty = depth.physical_error(found.index, found.sigma, stack.focus)
-    fused = fuse(stack, found.index, params.fusion, progress)
     return Result(
         stack=stack,
         params=params,

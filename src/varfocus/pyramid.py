@@ -15,17 +15,30 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus import native
+
 Array = NDArray[np.float32]
 
 
 def reduce(image: Array) -> Array:
-    """Return an image of shape (H, W, ...) at half its size, odd sides rounded up."""
+    """Return an image of shape (H, W) or (H, W, C) at half its size, odd sides rounded up."""
+    if native.accepts(image):
+        small = native.reduce(image if image.ndim == 3 else image[..., None])
+        return small if image.ndim == 3 else small[..., 0]
     return _reduced(_reduced(image, 0), 1)
 
 
 def expand(image: Array, shape: tuple[int, ...]) -> Array:
     """Return an image that `reduce` made at the height and width it came from."""
     return _expanded(_expanded(image, shape[0], 0), shape[1], 1)
+
+
+def add_expanded(fine: Array, coarse: Array, sign: float = 1.0) -> None:
+    """Add ``sign · expand(coarse)`` to an image (H, W, C) in place."""
+    if native.accepts(fine, coarse):
+        native.add_expanded(fine, coarse, sign)
+    else:
+        fine += np.float32(sign) * expand(coarse, fine.shape)
 
 
 def _reduced(image: Array, axis: int) -> Array:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from varfocus import native
 from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.depth import FUSION, RESOURCES
 from varfocus.cli.source import Frames, load_plain
@@ -81,7 +82,8 @@ def fuse(
             for warning in result.warnings:
                 narrator.warn(warning)
         else:
-            fused = _with_depth(stack, apply_depth, fusion, progress)
+            with native.use_threads(resources.threads):
+                fused = _with_depth(stack, apply_depth, fusion, progress)
     about = read_metadata(stack, keep_gps)
     write_atomically(output, images.encode(output, fused.image, about.exif, about.icc))
     written = {"fused": str(output)}
