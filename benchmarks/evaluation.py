@@ -17,7 +17,7 @@ import numpy as np
 
 from varfocus.cli import main as varfocus
 from varfocus.cli.simulate import read_texture, write_simulation
-from varfocus.simulation import render_picture
+from varfocus.simulation import Simulation, render_picture
 
 DOCS = Path(__file__).parents[1] / "docs"
 STACKS = ("gt_1", "gt_2", "gt_4")
@@ -25,14 +25,13 @@ FOCAL, BASELINE, OFFSET = 994.978, 0.193001, 31.086
 """Middlebury's motorcycle: pixels, metres, pixels."""
 
 
-def render_motorcycle(source: Path, folder: Path) -> None:
-    """Render a stack of the picture, and write it with its truth, distances left out."""
+def motorcycle(source: Path) -> Simulation:
+    """Render a stack of the picture with its truth."""
     picture = read_texture(source / "motorcycle_left.png")
     with np.load(source / "motorcycle_disp.npz") as file:
         disparity = file[file.files[0]].astype(np.float64)
     z = np.where(np.isfinite(disparity), FOCAL * BASELINE / (disparity + OFFSET), np.nan)
-    write_simulation(render_picture(picture, z), folder, overwrite=False)
-    (folder / "focus.csv").unlink()
+    return render_picture(picture, z)
 
 
 def main() -> int:
@@ -42,7 +41,8 @@ def main() -> int:
         folders = [data / name for name in STACKS if (data / name).exists()]
         if (data / "motorcycle").exists():
             folders.append(Path(scratch) / "motorcycle")
-            render_motorcycle(data / "motorcycle", folders[-1])
+            write_simulation(motorcycle(data / "motorcycle"), folders[-1], overwrite=False)
+            (folders[-1] / "focus.csv").unlink()
         rings = data / "texture_rings.tif"
         texture = ["--texture", str(rings)] if rings.exists() else []
         origin = ["--truth-origin", "20", "20"]

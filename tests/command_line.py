@@ -14,7 +14,15 @@ from PIL import Image
 
 from varfocus.cli import main
 
-RESULTS = {"depth.tif", "confidence.tif", "fused.png", "preview.png", "report.html", "run.json"}
+RESULTS = {
+    "depth.tif",
+    "confidence.tif",
+    "fused.png",
+    "source.tif",
+    "preview.png",
+    "report.html",
+    "run.json",
+}
 """What every run leaves."""
 
 

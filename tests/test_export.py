@@ -39,7 +39,8 @@ def result(frames):
 
 def test_independent_readers_see_the_same_values(result, tmp_path):
     written = result.save(tmp_path / "deep" / "er")
-    assert set(written) == {"depth", "confidence", "fused", "preview", "report", "run"}
+    products = {"depth", "confidence", "fused", "source", "preview", "report", "run"}
+    assert set(written) == products
     assert {path.name for path in written.values()} == RESULTS
     assert files_below(tmp_path / "deep" / "er") == RESULTS
     for name, image in (("depth", result.depth), ("confidence", result.confidence)):
@@ -49,6 +50,7 @@ def test_independent_readers_see_the_same_values(result, tmp_path):
             assert found.dtype == np.float32
             np.testing.assert_array_equal(found, image)
     np.testing.assert_array_equal(read_png(written["fused"]), result.fused)
+    np.testing.assert_array_equal(tifffile.imread(written["source"]), result.source)
     with Image.open(written["preview"]) as picture:
         assert picture.format == "PNG"
         assert picture.width == 840
@@ -131,7 +133,8 @@ def test_run_record_of_a_classical_run_with_defaults(frames, tmp_path):
     assert record["depth"]["unit"] == "frames"
     assert record["depth"]["direction"].startswith("grows from the first frame")
     assert Params.from_keywords(**record["parameters"]) == result.params
-    assert set(record["parameters"]) == {"method", "window", "median", "tv_weight", "gauss_step"}
+    own = {"method", "window", "median", "tv_weight", "gauss_step"}
+    assert set(record["parameters"]) == own | {"sharper", "front"}
 
 
 def test_run_record_names_and_hashes_the_files(frames, tmp_path):

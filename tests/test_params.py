@@ -8,6 +8,7 @@ import pytest
 
 from varfocus.errors import ParameterError, UsageError
 from varfocus.params import (
+    COMMON_STAGES,
     STAGES,
     STAGES_OF_METHOD,
     ClassicParams,
@@ -50,6 +51,8 @@ OTHER_VALUES = {
     "huber": 0.1,
     "cut": 1.0,
     "refinement": 40,
+    "sharper": 2.0,
+    "front": 1,
 }
 
 
@@ -80,7 +83,7 @@ def test_auto_means_the_method_whose_parameters_are_given():
 
 @pytest.mark.parametrize("method", ["robust", "paper", "classic"])
 def test_every_parameter_is_reachable_by_keyword(method):
-    stages = STAGES_OF_METHOD[method]
+    stages = (*STAGES_OF_METHOD[method], *COMMON_STAGES)
     for stage in stages:
         for f in fields(STAGES[stage]):
             params = Params.from_keywords(method, **{f.name: OTHER_VALUES[f.name]})
@@ -90,7 +93,8 @@ def test_every_parameter_is_reachable_by_keyword(method):
 
 @pytest.mark.parametrize("method", ["paper", "classic"])
 def test_keywords_survive_a_round_trip_through_json(method):
-    names = [f.name for stage in STAGES_OF_METHOD[method] for f in fields(STAGES[stage])]
+    stages = (*STAGES_OF_METHOD[method], *COMMON_STAGES)
+    names = [f.name for stage in stages for f in fields(STAGES[stage])]
     params = Params.from_keywords(method, **{name: OTHER_VALUES[name] for name in names})
     flat = params.as_keywords()
     assert set(flat) == {"method", *names}

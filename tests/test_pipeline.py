@@ -106,7 +106,9 @@ def test_three_equal_channels_are_grey(scene, found, method):
     other = varfocus.reconstruct(colour, method)
     np.testing.assert_allclose(other.index, found[method].index, atol=FLOAT_ACCURACY)
     assert other.fused.shape == (48, 61, 3)
-    np.testing.assert_allclose(other.fused[..., 1], found[method].fused, atol=1e-4)
+    np.testing.assert_array_equal(other.fused[..., 1], other.fused[..., 0])
+    # The fusion takes channels for independent witnesses, and believes three rather than one.
+    assert psnr(other.fused[..., 1], found[method].fused) > 40
 
 
 @pytest.mark.parametrize("method", METHODS)

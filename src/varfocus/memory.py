@@ -23,6 +23,8 @@ BYTES_PER_PIXEL = {"paper": 130, "classic": 60, "robust": 120}
 ARRAY_CODE_BYTES, TGV_BYTES = 90, 260
 """What the method “paper” needs beyond that, per pixel, for any other energy than the paper's, and
 for TGV."""
+FUSION_BYTES = (46, 26)
+"""Working memory of the fusion per pixel, and per pixel and channel."""
 
 SHARE_OF_FREE = 0.6
 """What a job may take of the free memory when no limit is given."""
@@ -98,7 +100,10 @@ def needed_bytes(stack: FocusStack, params: Params) -> int:
     # The fused image, once in float32 and once in its own type.
     fused = stack.channels * 4 + per_frame
     ahead = (DECODED_AHEAD + 1) * per_frame
-    return height * width * (BYTES_PER_PIXEL[params.method] + volume + fused + ahead)
+    fusing = FUSION_BYTES[0] + FUSION_BYTES[1] * stack.channels
+    # Depth is done with when the fusion begins.
+    working = max(BYTES_PER_PIXEL[params.method] + volume, fusing)
+    return height * width * (working + fused + ahead)
 
 
 def admit(stack: FocusStack, params: Params, limit: int | None) -> None:

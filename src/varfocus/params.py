@@ -251,6 +251,30 @@ class RobustParams:
 
 
 @dataclass(frozen=True)
+class FuseParams:
+    """How the all-in-focus image is composed.
+
+    Parameters
+    ----------
+    sharper
+        How many times as sharp as what the depth points to another frame must be to be used
+        instead; this rescues thin things that the depth map misses. 0: never, but for the few
+        pixels beside a jump.
+    front
+        Pixels by which near things are extended over what lies behind them, the first frame being
+        the nearest: for opaque things with outlines that show the background through.
+    """
+
+    sharper: float = 1.5
+    front: int = 0
+
+    def __post_init__(self) -> None:
+        if self.sharper != 0:
+            _number(self, "sharper", 1.0)
+        _whole(self, "front", 0)
+
+
+@dataclass(frozen=True)
 class Params:
     """All parameters of one reconstruction.
 
@@ -260,7 +284,7 @@ class Params:
         "robust": templates, semi-global start, Huber-TV; "paper": Moeller et al.'s variational
         method; "classic": windowed maximum of contrast; "auto": robust where it fits into memory,
         else paper, or the method whose parameters are given.
-    contrast, curve, start, solve, classic, robust
+    contrast, curve, start, solve, classic, robust, fusion
         Parameters of the stages.
     """
 
@@ -271,6 +295,7 @@ class Params:
     solve: SolverParams = field(default_factory=SolverParams)
     classic: ClassicParams = field(default_factory=ClassicParams)
     robust: RobustParams = field(default_factory=RobustParams)
+    fusion: FuseParams = field(default_factory=FuseParams)
 
     def __post_init__(self) -> None:
         _one_of("method", self.method, get_args(Method))
@@ -281,7 +306,7 @@ class Params:
             ]
             if len(implied) == 1:
                 object.__setattr__(self, "method", implied[0])
-        for name in set(STAGES) - set(STAGES_OF_METHOD[self.method]):
+        for name in set(STAGES) - set(STAGES_OF_METHOD[self.method]) - set(COMMON_STAGES):
             if given[name]:
                 owner = next(m for m, stages in STAGES_OF_METHOD.items() if name in stages)
                 raise ParameterError(
@@ -334,7 +359,7 @@ class Params:
     def as_keywords(self) -> dict[str, Any]:
         """Return what `from_keywords` needs to make the same parameters again."""
         flat: dict[str, Any] = {"method": self.method}
-        for name in STAGES_OF_METHOD[self.method]:
+        for name in (*STAGES_OF_METHOD[self.method], *COMMON_STAGES):
             flat |= asdict(getattr(self, name))
         return flat
 
@@ -371,7 +396,11 @@ STAGES: Mapping[str, type[Any]] = {
     "solve": SolverParams,
     "classic": ClassicParams,
     "robust": RobustParams,
+    "fusion": FuseParams,
 }
+COMMON_STAGES = ("fusion",)
+"""Stages that every method has."""
+
 STAGES_OF_METHOD: Mapping[str, tuple[str, ...]] = {
     "paper": ("contrast", "curve", "start", "solve"),
     "classic": ("classic",),

@@ -90,7 +90,8 @@ def reconstruct(
     Returns
     -------
     Result
-        ``depth``, ``index``, ``confidence``, ``uncertainty``, ``fused``, …; ``save(folder)``.
+        ``depth``, ``index``, ``confidence``, ``uncertainty``, ``fused``, ``source``, …;
+        ``save(folder)``.
 
     Raises
     ------
@@ -144,6 +145,7 @@ def run(
     notes = changes + notes
     with native.use_threads(resources.threads):
         found = estimate(stack, params, progress)
+        fused = fuse(stack, found.index, params.fusion, progress)
     physical = depth.index_to_depth(found.index, stack.depths)
     if found.known is not None:
         notes += doubtful(found.known)
@@ -160,13 +162,14 @@ def run(
         confidence=depth.confidence(
             found.margin, depth.flatness(found.index), CONFIDENCE_WEIGHTS[params.method]
         ),
-        fused=fuse(stack, found.index, progress),
+        fused=fused.image,
         trace=found.trace,
         warnings=tuple(notes),
         seconds=time.perf_counter() - began,
         uncertainty=uncertainty,
         known=found.known,
         findings=found.notes,
+        source=fused.source,
     )
 
 
@@ -328,7 +331,7 @@ def settled_method(
     )
     if wanted.robust != RobustParams():
         note += " The parameters of “robust” that were given had no effect."
-    return Params("paper"), [note]
+    return Params("paper", fusion=params.fusion), [note]
 
 
 def fitting_degree(stack: FocusStack, params: Params) -> tuple[Params, list[str]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from varfocus import export
 from varfocus.errors import InputError
 from varfocus.export.report import Findings, report_page
+from varfocus.io.metadata import read_metadata
 from varfocus.minimise import Trace
 from varfocus.params import Params
 from varfocus.stack import FRAMES, FocusStack
@@ -33,6 +34,8 @@ class Result:
         Estimated probability that the depth is right to within one frame.
     fused : ndarray of shape (H, W) or (H, W, 3)
         All-in-focus image in the dtype of the frames.
+    source : ndarray of shape (H, W), uint16
+        Number of the frame that most of the fine detail of `fused` comes from.
     trace : Trace or None
         How the minimisation went; None for methods without one.
     stack : FocusStack
@@ -56,6 +59,7 @@ class Result:
     index: NDArray[np.float32]
     confidence: NDArray[np.float32]
     fused: NDArray[Any]
+    source: NDArray[np.uint16]
     trace: Trace | None
     stack: FocusStack
     params: Params
@@ -96,13 +100,14 @@ class Result:
         overwrite: bool = False,
         command: str = "",
         report: bool = True,
+        keep_gps: bool = False,
     ) -> dict[str, Path]:
         """Write all products into a folder.
 
         ``depth.tif`` (float32, opens calibrated in Fiji), ``confidence.tif``, ``uncertainty.tif``
         where the method knows it, ``fused.png`` (or ``fused.tif`` for floating-point frames),
-        ``preview.png``, ``report.html``, and last ``run.json`` with every parameter: its presence
-        means that the folder is complete.
+        ``source.tif`` (frame numbers from 0), ``preview.png``, ``report.html``, and last
+        ``run.json`` with every parameter: its presence means that the folder is complete.
 
         Parameters
         ----------
@@ -114,6 +119,9 @@ class Result:
             The command that asked for it, for the record.
         report : bool
             Write ``report.html`` too, for which the frames are read once more.
+        keep_gps : bool
+            Let the fused image tell where the frames were taken; the rest of the first frame's
+            EXIF, and its colour profile, are always kept.
 
         Returns
         -------
@@ -126,17 +134,21 @@ class Result:
             If the folder cannot be written, or holds results already.
         """
         record = self.record(command)
+        about = read_metadata(self.stack, keep_gps)
         return export.write_result(
             Path(folder),
             depth=self.depth,
             confidence=self.confidence,
             uncertainty=self.uncertainty,
             fused=self.fused,
+            source=self.source,
             unit=self.unit,
             pixel_size=self.pixel_size,
             record=record,
             report=self.report(record) if report else None,
             overwrite=overwrite,
+            exif=about.exif,
+            icc=about.icc,
         )
 
     def report(self, record: dict[str, Any]) -> bytes:

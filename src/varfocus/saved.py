@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from varfocus.errors import InputError
 from varfocus.export import RUN_RECORD
@@ -64,6 +65,27 @@ class SavedResult:
     def height(self) -> NDArray[np.float32]:
         """Height towards the lens in `unit`: the depth, or its negative where it is a distance."""
         return self.depth if self.record["input"].get("inverted") else -self.depth
+
+    @property
+    def index(self) -> NDArray[np.float32]:
+        """The depth as a fractional 0-based frame number; unknown pixels as the nearest known."""
+        known = np.isfinite(self.depth)
+        if not known.any():
+            raise InputError(
+                f"{self.folder}: depth.tif has no depth", "expected one known pixel at least"
+            )
+        nearest = ndimage.distance_transform_edt(
+            ~known, return_distances=False, return_indices=True
+        )
+        depth = self.depth[tuple(nearest)]
+        about = self.record["input"]
+        focus, n = about["focus"], len(about["frames"])
+        positions = np.arange(n, dtype=np.float64) if focus is None else np.asarray(focus)
+        if about.get("inverted"):
+            positions = positions.max() - positions
+        order = np.argsort(positions)
+        index: NDArray[np.float32] = np.interp(depth, positions[order], order).astype(np.float32)
+        return index
 
     @property
     def frame_distance(self) -> float:

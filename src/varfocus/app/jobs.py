@@ -451,12 +451,7 @@ class OpenResult:
         progress("reading", 0, 1)
         saved = bench.result(self.saved)
         record = saved.record
-        focus = record["input"]["focus"]
-        index = saved.depth
-        if focus is not None:
-            order = np.argsort(focus)
-            index = np.interp(saved.depth, np.asarray(focus)[order], order).astype(np.float32)
-        maps = {"depth": saved.depth, "confidence": saved.confidence, "index": index}
+        maps = {"depth": saved.depth, "confidence": saved.confidence, "index": saved.index}
         if saved.uncertainty is not None:
             maps["uncertainty"] = saved.uncertainty
         integer = np.issubdtype(saved.fused.dtype, np.integer)

@@ -25,6 +25,7 @@ COMMANDS = {
     "export": "Make meshes, depth maps and metrology files from a result.",
     "measure": "Measure roughness, profiles and steps of a result.",
     "animate": "Make a rocking view of a result, or a sweep through focus.",
+    "fuse": "Make one picture with everything in focus, and nothing else.",
     "compare": "Show the paper's comparison of methods on a focus stack.",
     "simulate": "Make a focus stack with known depth.",
     "reproduce": "Repeat the experiments of the paper.",
@@ -53,6 +54,10 @@ EXAMPLES = {
     "animate": (
         "varfocus animate out/ -o rocking.webp",
         "varfocus animate shots/ -o sweep.mp4 --seconds 4",
+    ),
+    "fuse": (
+        "varfocus fuse shots/ -o fused.jpg",
+        "varfocus fuse infrared/ -o infrared.png --apply-depth out/",
     ),
     "compare": ('varfocus compare "shots/*.jpg" -o comparison.png --alpha 1/12 1/4 1/28',),
     "simulate": ("varfocus simulate cone --texture photo.png -o stack/",),

@@ -87,6 +87,7 @@ Look at {output / COMPARISON} first. In {output}/ there are:
   confidence.tif  how sure each depth is, 0 to 1
   uncertainty.tif how large its error may be, in metres
   fused.png       one picture with everything in focus
+  source.tif      which frame each pixel of it comes from
   preview.png     the depth in colours
   report.html     all of it on one page, for the browser
   run.json        every parameter that was used

@@ -21,6 +21,7 @@ from varfocus.params import (
     ClassicParams,
     ContrastParams,
     CurveParams,
+    FuseParams,
     Method,
     Params,
     Resources,
@@ -36,7 +37,8 @@ ROBUST = Parameter(name="*", group=Group("Method “robust”", sort_key=2))
 CONTRAST = Parameter(name="*", group=Group("Method “paper”: contrast", sort_key=3))
 MINIMISATION = Parameter(name="*", group=Group("Method “paper”: minimisation", sort_key=4))
 CLASSIC = Parameter(name="*", group=Group("Method “classic”", sort_key=5))
-RESOURCES = Parameter(name="*", group=Group("Resources", sort_key=6))
+FUSION = Parameter(name="*", group=Group("All-in-focus image", sort_key=6))
+RESOURCES = Parameter(name="*", group=Group("Resources", sort_key=7))
 
 
 def depth(
@@ -55,13 +57,15 @@ def depth(
     start: Annotated[StartParams, MINIMISATION] = StartParams(),
     solve: Annotated[SolverParams, MINIMISATION] = SolverParams(),
     classic: Annotated[ClassicParams, CLASSIC] = ClassicParams(),
+    fusion: Annotated[FuseParams, FUSION] = FuseParams(),
+    keep_gps: Annotated[bool, Parameter(negative=(), group=FUSION.group)] = False,
     resources: Annotated[Resources, RESOURCES] = Resources(),
     talk: TalkOptions = Talk(),
 ) -> None:
     """Turn a focus stack into a depth map, a confidence map and an all-in-focus image.
 
-    Writes depth.tif, confidence.tif, uncertainty.tif, fused.png, preview.png, report.html and
-    run.json into the output folder.
+    Writes depth.tif, confidence.tif, uncertainty.tif, fused.png, source.tif, preview.png,
+    report.html and run.json into the output folder.
 
     Parameters
     ----------
@@ -80,9 +84,11 @@ def depth(
         Repeat a run with the parameters of its run.json.
     report
         Write report.html: pictures, contrast curves and parameters on one page.
+    keep_gps
+        Let fused.png tell where the frames were taken; the rest of EXIF is always kept.
     """
     narrator = Narrator(talk)
-    chosen = Params(method, contrast, curve, start, solve, classic, robust)
+    chosen = Params(method, contrast, curve, start, solve, classic, robust, fusion)
     if params is not None:
         chosen = _recorded(params, chosen)
     stack = load(source, focus, narrator)
@@ -97,6 +103,7 @@ def depth(
         overwrite=overwrite,
         command=shlex.join(["varfocus", *sys.argv[1:]]),
         report=report,
+        keep_gps=keep_gps,
     )
     record = json.loads(written["run"].read_text(encoding="utf-8"))
     narrator.result(_summary(result, written), record)
@@ -110,6 +117,7 @@ def _summary(result: Result, written: dict[str, Path]) -> str:
         "confidence": f"{float((result.confidence >= 0.9).mean()):.0%} of the pixels above 0.9",
         "uncertainty": f"standard error of the depth in {result.unit}",
         "fused": "everything in focus",
+        "source": "which frame each pixel of it comes from",
         "preview": "depth in colours",
         "report": "all of it on one page, for the browser",
         "run": "all parameters; repeat with --params",

@@ -30,6 +30,7 @@ def result_names(dtype: np.dtype[Any]) -> tuple[str, ...]:
         "confidence.tif",
         "uncertainty.tif",
         fused,
+        "source.tif",
         "preview.png",
         "report.html",
         RUN_RECORD,
@@ -43,19 +44,22 @@ def write_result(
     confidence: NDArray[np.float32],
     uncertainty: NDArray[np.float32] | None = None,
     fused: NDArray[Any],
+    source: NDArray[np.uint16],
     unit: str,
     pixel_size: PixelSize | None = None,
     record: dict[str, Any],
     report: bytes | None = None,
     overwrite: bool,
+    exif: bytes = b"",
+    icc: bytes = b"",
 ) -> dict[str, Path]:
-    """Write depth, confidence, error, fused image, preview and, last, the record of the run.
+    """Write all maps and pictures of a result and, last, the record of the run.
 
     Parameters
     ----------
     folder : Path
         Where to.
-    depth, confidence, fused : ndarray
+    depth, confidence, fused, source : ndarray
         Products.
     uncertainty : ndarray of shape (H, W), float32, optional
         Standard error of the depth, for methods that know it.
@@ -69,6 +73,8 @@ def write_result(
         The report as HTML.
     overwrite : bool
         Replace what an earlier run left.
+    exif, icc : bytes
+        What the fused image says about itself; empty for none.
 
     Returns
     -------
@@ -87,7 +93,8 @@ def write_result(
         None
         if uncertainty is None
         else images.float_tiff(uncertainty, unit, "standard error of the depth", pixel_size),
-        images.picture(fused)[1],
+        images.picture(fused, exif, icc)[1],
+        images.frame_number_tiff(source),
         figures.preview(depth, unit),
         report,
         _json(record),

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import io
+import struct
+import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.units import PixelSize
+
+_PNG_HEADER_BYTES = 33
+"""Signature and IHDR, behind which further chunks may stand."""
 
 
 def float_tiff(
@@ -49,29 +55,100 @@ def float_tiff(
     return file.getvalue()
 
 
-def picture(image: NDArray[Any]) -> tuple[str, bytes]:
+def frame_number_tiff(source: NDArray[np.uint16]) -> bytes:
+    """Return a 16-bit TIFF of frame numbers, counted from 0, that Fiji opens with contrast."""
+    import tifffile
+
+    file = io.BytesIO()
+    note = "varfocus source frame of the fused image, counted from 0"
+    tifffile.imwrite(file, source, imagej=True, metadata={"axes": "YX", "Info": note})
+    return file.getvalue()
+
+
+def picture(image: NDArray[Any], exif: bytes = b"", icc: bytes = b"") -> tuple[str, bytes]:
     """Return suffix and bytes of a lossless picture in the bit depth of the array.
 
     Parameters
     ----------
     image : ndarray of shape (H, W) or (H, W, 3)
         uint8 and uint16 become PNG, float32 becomes TIFF.
+    exif, icc : bytes
+        EXIF block (a TIFF structure) and colour profile; empty for none.
 
     Returns
     -------
     tuple of str and bytes
         ``".png"`` or ``".tif"``, and the file.
     """
-    if np.issubdtype(image.dtype, np.integer):
-        import imagecodecs
+    suffix = picture_suffix(image.dtype)
+    return suffix, ENCODERS[suffix](np.ascontiguousarray(image), exif, icc)
 
-        return ".png", bytes(imagecodecs.png_encode(np.ascontiguousarray(image), level=6))
+
+def encode(path: Path, image: NDArray[Any], exif: bytes = b"", icc: bytes = b"") -> bytes:
+    """Return a picture in the format that the name of its file asks for.
+
+    Parameters
+    ----------
+    path : Path
+        One of `suffixes` of the image's dtype.
+    image, exif, icc
+        As for `picture`. TIFF takes the profile only.
+
+    Returns
+    -------
+    bytes
+        The file. JPEG has quality 95 and full colour resolution.
+    """
+    return ENCODERS[path.suffix.lower()](np.ascontiguousarray(image), exif, icc)
+
+
+def suffixes(dtype: np.dtype[Any]) -> tuple[str, ...]:
+    """Return the suffixes of the formats that hold every bit of a dtype, or all that JPEG can."""
+    if dtype == np.uint8:
+        return (".png", ".tif", ".tiff", ".jpg", ".jpeg")
+    return (".png", ".tif", ".tiff") if dtype == np.uint16 else (".tif", ".tiff")
+
+
+def _png(image: NDArray[Any], exif: bytes, icc: bytes) -> bytes:
+    import imagecodecs
+
+    file = bytes(imagecodecs.png_encode(image, level=6))
+    extra = b""
+    if icc:
+        extra += _chunk(b"iCCP", b"profile\0\0" + zlib.compress(icc))
+    if exif:
+        extra += _chunk(b"eXIf", exif)
+    return file[:_PNG_HEADER_BYTES] + extra + file[_PNG_HEADER_BYTES:]
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    checksum = zlib.crc32(content, zlib.crc32(kind))
+    return struct.pack(">I4s", len(content), kind) + content + struct.pack(">I", checksum)
+
+
+def _tiff(image: NDArray[Any], exif: bytes, icc: bytes) -> bytes:
+    del exif  # a TIFF would need its numbers rewritten as directories of its own
     import tifffile
 
     file = io.BytesIO()
     photometric = "rgb" if image.ndim == 3 else "minisblack"
-    tifffile.imwrite(file, np.ascontiguousarray(image), photometric=photometric)
-    return ".tif", file.getvalue()
+    tifffile.imwrite(file, image, photometric=photometric, iccprofile=icc or None)
+    return file.getvalue()
+
+
+def _jpeg(image: NDArray[Any], exif: bytes, icc: bytes) -> bytes:
+    from PIL import Image
+
+    file = io.BytesIO()
+    block = b"Exif\0\0" + exif if exif else b""
+    Image.fromarray(image).save(
+        file, "JPEG", quality=95, subsampling=0, exif=block, icc_profile=icc or None
+    )
+    return file.getvalue()
+
+
+ENCODERS = {".png": _png, ".tif": _tiff, ".tiff": _tiff, ".jpg": _jpeg, ".jpeg": _jpeg}
+"""How pictures are written, by suffix."""
 
 
 def picture_suffix(dtype: np.dtype[Any]) -> str:

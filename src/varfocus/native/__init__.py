@@ -29,15 +29,18 @@ except ImportError as error:  # built without a compiler, or for another Python
 
 __all__ = [
     "accepts",
+    "add_expanded",
     "available",
     "box_mean",
     "energy_terms",
+    "fusion_level",
     "halve",
     "in_use",
     "kernels",
     "margin",
     "primal_dual",
     "reason",
+    "reduce",
     "slope",
     "switched_off",
     "thread_count",
@@ -146,6 +149,68 @@ def halve(planes: NDArray[np.float32]) -> NDArray[np.float32]:
     out = np.empty((m, (height + 1) // 2, (width + 1) // 2), np.float32)
     kernels.halve(planes, out, thread_count())
     return out
+
+
+def reduce(image: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return an image (H, W, C) at half its size: `varfocus.pyramid.reduce`."""
+    image = _checked("image", image, 3, "(H, W, C)")
+    height, width, channels = image.shape
+    out = np.empty(((height + 1) // 2, (width + 1) // 2, channels), np.float32)
+    kernels.reduce(image, out, thread_count())
+    return out
+
+
+def add_expanded(fine: NDArray[np.float32], coarse: NDArray[np.float32], sign: float) -> None:
+    """Add a coarse image to a fine one in place: `varfocus.pyramid.add_expanded`."""
+    _written_in_place("fine", fine, fine.shape)
+    kernels.add_expanded(_checked("coarse", coarse, 3, "(h, w, C)"), fine, sign, thread_count())
+
+
+def fusion_level(
+    coefficients: NDArray[np.float32],
+    weight: NDArray[np.float32],
+    number: int,
+    doubt: float,
+    suggested: tuple[NDArray[np.uint16], NDArray[np.uint16]],
+    kept: tuple[NDArray[np.float32], ...],
+    chosen: NDArray[np.uint16],
+) -> None:
+    """Take in one frame's coefficients in place: `varfocus.fuse.Level.add`.
+
+    Parameters
+    ----------
+    coefficients, weight : ndarray of shape (h, w, C) and (h, w), float32
+        Of frame `number`.
+    number : int
+        0-based frame number.
+    doubt : float
+        1/ρ of frames that are not suggested.
+    suggested : two ndarrays of shape (h, w), uint16
+        First and last frame that are.
+    kept : four ndarrays of float32
+        Blended and sharpest coefficients (h, w, C), best and least energy (h, w); overwritten.
+    chosen : ndarray of shape (h, w), uint16
+        Frame of the sharpest coefficients; overwritten.
+    """
+    coefficients = _checked("coefficients", coefficients, 3, "(h, w, C)")
+    shapes = (coefficients.shape, coefficients.shape, weight.shape, weight.shape)
+    for array, shape in zip(kept, shapes, strict=True):
+        _written_in_place("kept", array, shape)
+    blended, sharpest, best, least = kept
+    kernels.fusion_level(
+        coefficients,
+        _image("weight", weight),
+        number,
+        doubt,
+        suggested[0],
+        suggested[1],
+        blended,
+        sharpest,
+        best,
+        least,
+        chosen,
+        thread_count(),
+    )
 
 
 def energy_terms(a: NDArray[np.float32], d: NDArray[np.float32]) -> tuple[float, float]:

@@ -45,3 +45,19 @@ def slope(a: Floats, d: Floats, out: Floats, threads: int) -> None: ...
 def margin(
     a: Floats, basis: Floats, rival_distance: float, index: Floats, out: Floats, threads: int
 ) -> None: ...
+def reduce(fine: Floats, coarse: Floats, threads: int) -> None: ...
+def add_expanded(coarse: Floats, fine: Floats, sign: float, threads: int) -> None: ...
+def fusion_level(
+    coefficients: Floats,
+    weight: Floats,
+    number: int,
+    doubt: float,
+    low: NDArray[Any],
+    high: NDArray[Any],
+    blended: Floats,
+    sharpest: Floats,
+    best: Floats,
+    least: Floats,
+    chosen: NDArray[Any],
+    threads: int,
+) -> None: ...

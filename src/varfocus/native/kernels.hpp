@@ -119,4 +119,29 @@ struct MarginTable {
 void margin(const float* a, int degree, const MarginTable& table, const float* index, float* out,
             Size size, int threads);
 
+// --- fusion.cpp: varfocus.pyramid and varfocus.fuse.Level --------------------------------------
+
+// Half the size of an image (H, W, channels).
+void reduce(const float* fine, float* coarse, Size fine_size, int channels, int threads);
+
+// fine ← fine + sign · the coarse image at its size.
+void add_expanded(const float* coarse, float* fine, float sign, Size fine_size, int channels,
+                  int threads);
+
+struct FusionFrame {
+    const float *coefficients, *weight;  // (H, W, channels), (H, W)
+    std::uint16_t number;
+    float doubt;
+};
+struct FusionLevel {
+    const std::uint16_t *low, *high;   // (H, W)
+    float *blended, *sharpest;         // (H, W, channels)
+    float *best, *least;               // (H, W)
+    std::uint16_t* chosen;             // (H, W)
+};
+
+// Takes in one frame's coefficients of a level.
+void fusion_level(const FusionFrame& frame, const FusionLevel& level, Size size, int channels,
+                  int threads);
+
 }  // namespace varfocus

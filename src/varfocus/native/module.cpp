@@ -144,6 +144,60 @@ void halve(Planes<const float> fine, Planes<float> coarse, int threads) {
     varfocus::halve(fine.data(), coarse.data(), int(fine.shape(0)), size, threads);
 }
 
+template <class A>
+void require_pixels(const char* name, const A& image, Size size, std::size_t channels) {
+    require_image(name, image, size);
+    require(image.shape(2) == channels,
+            std::string("received ") + name + " with another number of channels");
+}
+
+std::size_t channels_of(std::size_t channels) {
+    require(channels >= 1 && channels <= 16, "expected 1 to 16 channels");
+    return channels;
+}
+
+void reduce(Planes<const float> fine, Planes<float> coarse, int threads) {
+    const Size size = image_size(fine);
+    const std::size_t channels = channels_of(fine.shape(2));
+    require_pixels("coarse", coarse, {(size.height + 1) / 2, (size.width + 1) / 2}, channels);
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    varfocus::reduce(fine.data(), coarse.data(), size, int(channels), threads);
+}
+
+void add_expanded(Planes<const float> coarse, Planes<float> fine, float sign, int threads) {
+    const Size size = image_size(fine);
+    const std::size_t channels = channels_of(fine.shape(2));
+    require_pixels("coarse", coarse, {(size.height + 1) / 2, (size.width + 1) / 2}, channels);
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    varfocus::add_expanded(coarse.data(), fine.data(), sign, size, int(channels), threads);
+}
+
+void fusion_level(Planes<const float> coefficients, Image<const float> weight, int number,
+                  float doubt, Image<const std::uint16_t> low, Image<const std::uint16_t> high,
+                  Planes<float> blended, Planes<float> sharpest, Image<float> best,
+                  Image<float> least, Image<std::uint16_t> chosen, int threads) {
+    const Size size = image_size(coefficients);
+    const std::size_t channels = channels_of(coefficients.shape(2));
+    require_pixels("blended", blended, size, channels);
+    require_pixels("sharpest", sharpest, size, channels);
+    require_image("weight", weight, size);
+    require_image("low", low, size);
+    require_image("high", high, size);
+    require_image("best", best, size);
+    require_image("least", least, size);
+    require_image("chosen", chosen, size);
+    require(number >= 0 && number <= 65535, "expected a frame number of 16 bits");
+    threads = checked_threads(threads);
+    const varfocus::FusionFrame frame{coefficients.data(), weight.data(), std::uint16_t(number),
+                                      doubt};
+    const varfocus::FusionLevel level{low.data(),  high.data(),  blended.data(), sharpest.data(),
+                                      best.data(), least.data(), chosen.data()};
+    nb::gil_scoped_release release;
+    varfocus::fusion_level(frame, level, size, int(channels), threads);
+}
+
 void solve_columns(Image<float> spectrum, Vector<const float> e_x, float lam, int threads) {
     const Size size = image_size(spectrum);
     require(int(e_x.shape(0)) == size.width, "expected one eigenvalue per column");
@@ -260,6 +314,11 @@ NB_MODULE(_kernels, m) {
 
     m.def("box_mean", &box_mean, array("image"), array("out"), "window"_a, "threads"_a);
     m.def("halve", &halve, array("fine"), array("coarse"), "threads"_a);
+    m.def("reduce", &reduce, array("fine"), array("coarse"), "threads"_a);
+    m.def("add_expanded", &add_expanded, array("coarse"), array("fine"), "sign"_a, "threads"_a);
+    m.def("fusion_level", &fusion_level, array("coefficients"), array("weight"), "number"_a,
+          "doubt"_a, array("low"), array("high"), array("blended"), array("sharpest"),
+          array("best"), array("least"), array("chosen"), "threads"_a);
     m.def("solve_columns", &solve_columns, array("spectrum"), array("e_x"), "lam"_a, "threads"_a);
     m.def("admm_update", &admm_update, array("a"), array("u"), array("d"), array("g"), array("b"),
           array("r"), "alpha"_a, "tau"_a, "lam"_a, "next_lam"_a, "growth"_a, "multipliers"_a,

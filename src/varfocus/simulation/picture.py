@@ -18,6 +18,7 @@ from scipy import ndimage
 
 from varfocus.errors import ParameterError
 from varfocus.progress import Progress, silent, track
+from varfocus.pyramid import expand, reduce
 from varfocus.simulation.blur import uniform_blur
 from varfocus.simulation.camera import PixelType, Spacing, chosen_focus, expose
 from varfocus.simulation.checks import checked_depth, checked_number, checked_picture
@@ -150,11 +151,11 @@ def fast_blur(image: Array, sigma: float) -> Array:
     halvings = 0 if sigma < 4 else 1 if sigma < 9 else 2
     small = _evened(image, 2**halvings, int(np.ceil(4 * sigma)))
     for _ in range(halvings):
-        small = _halved(_halved(small, 0), 1)
+        small = reduce(small)
     rest = float(np.sqrt(sigma**2 - (0.0, 1.5, 7.5)[halvings])) / 2**halvings
     small = uniform_blur(small, rest, int(np.ceil(4 * rest)))
     for _ in range(halvings):
-        small = _doubled(_doubled(small, 0), 1)
+        small = expand(small, (2 * small.shape[0], 2 * small.shape[1]))
     return small[: image.shape[0], : image.shape[1]]
 
 
@@ -235,24 +236,3 @@ def _evened(image: Array, factor: int, reach: int) -> Array:
         for extra, side in zip(short, image.shape[:2], strict=True)
     ]
     return np.pad(image, [(0, pads[0]), (0, pads[1]), (0, 0)], mode="symmetric")
-
-
-def _halved(image: Array, axis: int) -> Array:
-    """Half the size along one axis of even length, by [1, 3, 3, 1]/8 over the cell centres."""
-    lines = np.moveaxis(image, axis, 0)
-    even, odd = lines[::2], lines[1::2]
-    before = np.concatenate([even[:1], odd[:-1]])
-    after = np.concatenate([even[1:], odd[-1:]])
-    result = np.float32(0.375) * (even + odd) + np.float32(0.125) * (before + after)
-    return np.moveaxis(result, 0, axis)
-
-
-def _doubled(image: Array, axis: int) -> Array:
-    """Twice the size along one axis, by [1, 3, 3, 1]/4: linear between the cell centres."""
-    lines = np.moveaxis(image, axis, 0)
-    before = np.concatenate([lines[:1], lines[:-1]])
-    after = np.concatenate([lines[1:], lines[-1:]])
-    result = np.empty((2 * len(lines), *lines.shape[1:]), dtype=np.float32)
-    result[::2] = np.float32(0.75) * lines + np.float32(0.25) * before
-    result[1::2] = np.float32(0.75) * lines + np.float32(0.25) * after
-    return np.moveaxis(result, 0, axis)

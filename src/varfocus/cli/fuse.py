@@ -1,0 +1,122 @@
+"""``varfocus fuse``: frames in, one picture with everything in focus out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from varfocus import native
+from varfocus.cli.console import Narrator, Talk, TalkOptions
+from varfocus.cli.depth import FUSION, RESOURCES
+from varfocus.cli.source import Focus, FocusOptions, Frames, load
+from varfocus.errors import MixedFramesError, OutputError, ParameterError
+from varfocus.export import images
+from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.fuse import Fused
+from varfocus.fuse import fuse as fuse_frames
+from varfocus.io.metadata import read_metadata
+from varfocus.params import DEFAULT_METHOD, FuseParams, Method, Params, Resources
+from varfocus.pipeline import run
+from varfocus.progress import Progress
+from varfocus.saved import load_result
+from varfocus.stack import FocusStack
+
+
+def fuse(
+    source: Frames,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    method: Method = DEFAULT_METHOD,
+    apply_depth: Path | None = None,
+    source_map: Path | None = None,
+    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    focus: FocusOptions = Focus(),
+    fusion: Annotated[FuseParams, FUSION] = FuseParams(),
+    keep_gps: Annotated[bool, Parameter(negative=(), group=FUSION.group)] = False,
+    resources: Annotated[Resources, RESOURCES] = Resources(),
+    talk: TalkOptions = Talk(),
+) -> None:
+    """Make one picture with everything in focus, and nothing else.
+
+    Bit depth, EXIF and colour profile of the frames are kept.
+
+    Parameters
+    ----------
+    source
+        A folder, a pattern such as "shots/*.jpg", several files, or one multi-page TIFF.
+    output
+        The picture to write: .png, .tif, or .jpg for 8-bit frames.
+    method
+        How the depth is found: "robust" is the most accurate, "paper" the fastest; "auto" is
+        "robust", or "paper" where memory is short.
+    apply_depth
+        Folder of an earlier result: its depth is used and none estimated. For another channel or
+        exposure of the same scene, frame by frame in the same position.
+    source_map
+        Also write a 16-bit TIFF of the frame that each pixel comes from, counted from 0.
+    overwrite
+        Replace an earlier picture.
+    keep_gps
+        Keep where the frames were taken; the rest of EXIF is always kept.
+    """
+    narrator = Narrator(talk)
+    if apply_depth is not None and method != DEFAULT_METHOD:
+        raise ParameterError(
+            f"received --method {method} and --apply-depth", "expected only one of them"
+        )
+    stack = load(source, focus, narrator)
+    _check_format(output, stack)
+    for path in (output, source_map):
+        if path is not None:
+            _keep_apart(path, stack)
+            prepare_folder(path.parent, [path.name], overwrite)
+    with narrator.bars() as progress:
+        if apply_depth is None:
+            result = run(stack, Params(method, fusion=fusion), progress, resources)
+            fused = Fused(result.fused, result.source)
+            for warning in result.warnings:
+                narrator.warn(warning)
+        else:
+            with native.use_threads(resources.threads):
+                fused = _with_depth(stack, apply_depth, fusion, progress)
+    about = read_metadata(stack, keep_gps)
+    write_atomically(output, images.encode(output, fused.image, about.exif, about.icc))
+    written = {"fused": str(output)}
+    if source_map is not None:
+        write_atomically(source_map, images.frame_number_tiff(fused.source))
+        written["source"] = str(source_map)
+    narrator.result("\n".join(written.values()), written)
+
+
+def _with_depth(stack: FocusStack, folder: Path, fusion: FuseParams, progress: Progress) -> Fused:
+    """Fuse with the depth of an earlier run, which must have had as many frames of this size."""
+    saved = load_result(folder)
+    index, n = saved.index, len(saved.record["input"]["frames"])
+    if (n, index.shape) != (len(stack), stack.shape):
+        raise MixedFramesError(
+            f"{folder}: is the result of {n} frames of {index.shape[1]}×{index.shape[0]}",
+            f"expected {len(stack)} frames of {stack.shape[1]}×{stack.shape[0]}, as given here",
+        )
+    return fuse_frames(stack, index, fusion, progress)
+
+
+def _check_format(output: Path, stack: FocusStack) -> None:
+    allowed = images.suffixes(stack.dtype)
+    if output.suffix.lower() not in allowed:
+        raise OutputError(
+            f"received -o {output} for frames of {stack.dtype}",
+            f"expected a name that ends in {', '.join(allowed)}",
+            f"For example -o {output.with_suffix(allowed[0])}",
+        )
+
+
+def _keep_apart(path: Path, stack: FocusStack) -> None:
+    if path.parent.resolve() in {file.resolve().parent for file in stack.files}:
+        raise OutputError(
+            f"received an output in the folder of the frames: {path}",
+            "expected another folder, or the next run would take it for a frame",
+            f"For example -o {path.parent / 'result' / path.name}",
+        )

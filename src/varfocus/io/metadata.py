@@ -1,0 +1,90 @@
+"""What a photograph says about itself beside its pixels: EXIF and colour profile.
+
+Read from one frame and carried over to the fused image, with what would be wrong or private there
+left out: orientation (pixels are upright already), thumbnail, maker notes, and the place.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from varfocus.io.frames import FileFrame
+from varfocus.stack import FocusStack
+
+_EXIF_IFD, _GPS_IFD = 0x8769, 0x8825
+_DESCRIPTION = 0x010E
+# Of the first directory only what describes the picture, for in a TIFF it also tells how the pixels
+# are stored: description, maker, model, date, artist, copyright.
+_KEPT = (_DESCRIPTION, 0x010F, 0x0110, 0x0132, 0x013B, 0x8298)
+# Maker note (its offsets break, and it may tell the place), size in pixels, and interoperability.
+_DROPPED = (0x927C, 0xA002, 0xA003, 0xA005)
+_SPACES = {1: b"GRAY", 3: b"RGB "}
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What is carried over.
+
+    Parameters
+    ----------
+    exif : bytes
+        A TIFF structure without the prefix that JPEG puts before it; empty if there is none.
+    icc : bytes
+        Colour profile that fits the channels of the frames; empty if there is none.
+    """
+
+    exif: bytes = b""
+    icc: bytes = b""
+
+
+def read_metadata(stack: FocusStack, keep_gps: bool = False) -> Metadata:
+    """Return the metadata of the first frame.
+
+    Parameters
+    ----------
+    stack : FocusStack
+        Frames; those in memory have none.
+    keep_gps : bool
+        Keep where the picture was taken.
+
+    Returns
+    -------
+    Metadata
+        Empty where the file has none, or none that can be read: no reason to fail.
+    """
+    first = stack.frames[0]
+    if not isinstance(first, FileFrame):
+        return Metadata()
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(first.path) as image:
+                icc = image.info.get("icc_profile") or b""
+                exif = image.getexif()
+                if first.format == "TIFF":  # microscopes keep there how the file is laid out
+                    exif.pop(_DESCRIPTION, None)
+                block = _selected(exif, keep_gps)
+    except Exception:
+        return Metadata()
+    return Metadata(block, icc if icc[16:20] == _SPACES[stack.channels] else b"")
+
+
+def _selected(exif: Any, keep_gps: bool) -> bytes:
+    """Return the EXIF block that is to be written."""
+    from PIL import Image
+
+    kept = Image.Exif()
+    for tag in _KEPT:
+        if tag in exif:
+            kept[tag] = exif[tag]
+    shot = {tag: value for tag, value in exif.get_ifd(_EXIF_IFD).items() if tag not in _DROPPED}
+    if shot:
+        kept[_EXIF_IFD] = shot
+    place = dict(exif.get_ifd(_GPS_IFD))
+    if keep_gps and place:
+        kept[_GPS_IFD] = place
+    return kept.tobytes().removeprefix(b"Exif\0\0") if len(kept) else b""
