@@ -52,7 +52,8 @@ def main() -> int:
         )
     if code == 0:
         text = (output / "evaluation.md").read_text(encoding="utf-8")
-        made = "Written by `python benchmarks/evaluation.py DATA`.\n"
+        command = " ".join(["python benchmarks/evaluation.py DATA", *options])
+        made = f"Written by `{command}`.\n"
         title, _, rest = text.partition("\n")
         for name in ("reliability", "sparsification"):
             rest = rest.replace(f"({name}.png)", f"(images/{name}.png)")

@@ -136,6 +136,8 @@ def _grid(
     axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for axis in axes.flat[len(by_scene) :]:
         axis.set_axis_off()
+    for axis in axes.flat[max(len(by_scene) - columns, 0) : len(by_scene)]:
+        axis.tick_params(labelbottom=True)  # also where nothing follows below
     for axis, of_scene in zip(axes.flat, by_scene, strict=False):
         for record in of_scene:
             draw(axis, record, f"C{methods.index(record.method)}")

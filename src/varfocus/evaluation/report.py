@@ -28,11 +28,11 @@ class RawTable(Table):
 
     def markdown(self) -> str:
         """Return where it is."""
-        return f"Every run by itself: `{self.name}.csv`."
+        return f"Every run by itself is in `{self.name}.csv`, beside the report."
 
     def html(self) -> str:
         """Return where it is."""
-        return f'<p>Every run by itself: <a href="{self.name}.csv">{self.name}.csv</a>.</p>'
+        return f'<p>Every run by itself is in <a href="{self.name}.csv">{self.name}.csv</a>.</p>'
 
 
 def reports(records: Sequence[Record], pictures: Mapping[str, bytes], setting: str) -> list[Report]:
