@@ -31,6 +31,7 @@ BREGMAN_FACTOR = 4.0
 """How much larger α is for Bregman iterations, which start too smooth."""
 
 PICTURED = "cone"
+QUICK_SHAPE = (120, 120)
 
 Map: TypeAlias = NDArray[np.float32]
 Run: TypeAlias = tuple[float, float, Map]
@@ -70,7 +71,7 @@ def regularisers(setting: Setting) -> Report:
         for shown in [min(runs[PICTURED][n].values(), key=_error)[2]]
     ]
     figure = panels(pictures, "frames", columns=3, width=11)
-    height, width = setting.size
+    height, width = truth.shape
     return Report(
         "regularisers",
         "Beyond the paper: other regularisers",
@@ -100,12 +101,13 @@ def choices(scale: float) -> Mapping[str, Mapping[str, Any]]:
         "Huber-TV": {"regulariser": "huber", "huber_slope": standard.huber_slope / scale},
         "weighted TV": {"regulariser": "weighted"},
         "TGV": {"regulariser": "tgv", "tgv_ratio": standard.tgv_ratio * scale},
-        "TV, 1 Bregman round": {"bregman": 1},
-        "TV, 3 Bregman rounds": {"bregman": 3},
+        "TV, 2 Bregman rounds": {"bregman": 2},
     }
 
 
-def measure(scene: Simulation, scale: float, physical: bool) -> dict[str, dict[float, Run]]:
+def measure(
+    scene: Simulation, scale: float, physical: bool, alphas: tuple[float, ...] = ALPHAS
+) -> dict[str, dict[float, Run]]:
     """Return the run of every regulariser at every α; errors in cm if `physical`, else frames."""
     stack, n = scene.stack, len(scene.stack)
     # The published ε suits the shapes' grey texture; layered scenes are in colour.
@@ -118,7 +120,7 @@ def measure(scene: Simulation, scale: float, physical: bool) -> dict[str, dict[f
     for name, choice in choices(scale).items():
         factor = BREGMAN_FACTOR if "bregman" in choice else 1.0
         runs[name] = {}
-        for alpha in ALPHAS:
+        for alpha in alphas:
             solve = SolverParams(alpha=alpha * scale * factor, **{"solver": "admm", **choice})
             d = minimise(ContrastTerm(a), start, solve, weight=weight).d
             index = np.clip(curve.x_to_index(d, n), 0, n - 1).astype(np.float32)
@@ -132,9 +134,9 @@ def measure(scene: Simulation, scale: float, physical: bool) -> dict[str, dict[f
 def _scene(name: str, setting: Setting) -> tuple[Simulation, float]:
     """Return a scene, and its width relative to the size for which parameters are meant."""
     if name in SHAPE_ORDER:
-        scene = simulate(name, shape=setting.size, texture=setting.texture)
-        return scene, setting.alpha_scale
-    scene = simulate(name, shape=(128, 160) if setting.quick else None)
+        shape = QUICK_SHAPE if setting.quick else setting.size
+        return simulate(name, shape=shape, texture=setting.texture), shape[1] / 360
+    scene = simulate(name, shape=(96, 120) if setting.quick else None)
     return scene, scene.truth_index.shape[1] / 320
 
 
