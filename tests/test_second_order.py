@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,9 +19,10 @@ from varfocus.memory import needed_bytes
 from varfocus.metrics import rmse
 from varfocus.minimise import bregman, linearised_admm, minimise, rof
 from varfocus.operators import K, K_adjoint
-from varfocus.params import Params, SolverParams
+from varfocus.params import Params, RobustParams, SolverParams
 from varfocus.pipeline import picture_weight, reconstruct
 from varfocus.regulariser import TGV, TV, HuberTV
+from varfocus.robust import refine
 from varfocus.second_order import E, E_adjoint, SecondOrder, across_border, sine_matrix
 from varfocus.simulation import simulate
 
@@ -322,10 +324,16 @@ def test_every_choice_from_frames_to_depth(choice):
     assert not np.array_equal(result.index, plain.index)
 
 
-def test_a_curved_surface_by_the_robust_method_with_tgv():
-    scene = simulate("cosine", shape=(72, 72))
-    stairs, smooth = (reconstruct(scene.stack, "robust", tgv=ratio) for ratio in (0.0, 1.0))
-    assert rmse(smooth.index, scene.truth_index) < rmse(stairs.index, scene.truth_index)
+def test_the_refinement_of_the_robust_method_follows_slopes_with_tgv(rng):
+    truth = np.linspace(3.0, 11.0, 40)[None, :] + np.zeros((30, 1))
+    peak = truth + rng.normal(0, 0.4, truth.shape)
+    labels = np.linspace(0, 14, 57)[:, None, None]
+    cost = -np.exp(-(((labels - peak) / 2.0) ** 2)).astype(np.float32)
+    volume = SimpleNamespace(cost=cost, step=0.25, peak_width=2.0)
+    start, weight = np.rint(truth).astype(np.float32), np.ones(truth.shape, np.float32)
+    huber, tgv = (refine(volume, start, weight, RobustParams(tgv=ratio)).d for ratio in (0.0, 2.0))
+    assert rmse(tgv, truth) < 0.9 * rmse(huber, truth)
+    assert rmse(tgv, truth) < 0.12
 
 
 def test_the_weight_comes_from_the_edges_of_the_picture():
