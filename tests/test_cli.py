@@ -397,7 +397,7 @@ def test_reproduce_curves(capsys, tmp_path):
         ("depth", ["FRAMES", "--output", "-o", "--method", "--alpha", "--z-step", "--overwrite"]),
         ("compare", ["FRAMES", "--output", "--alpha", "--tv-weight"]),
         ("simulate", ["cone", "table", "--texture", "--frames", "--size", "--noise", "--seed"]),
-        ("reproduce", ["table1", "curves", "comparison", "convergence", "all", "--quick"]),
+        ("reproduce", ["table1", "curves", "convergence", "certificate", "all", "--quick"]),
         ("info", ["FRAMES", "--json", "--focus-distances"]),
         ("demo", ["--output", "--overwrite"]),
         ("doctor", ["--json", "--quiet"]),

@@ -49,6 +49,7 @@ OTHER_VALUES = {
     "jump_penalty": 1.0,
     "huber_weight": 5.0,
     "huber": 0.1,
+    "tgv": 2.0,
     "cut": 1.0,
     "refinement": 40,
     "sharper": 2.0,

@@ -199,7 +199,7 @@ def test_fractions_are_written_as_people_do(alpha, words):
 
 
 def test_the_default_solver_is_certified_on_a_crop():
-    data, start = crop("table", 16)
+    data, start = crop("cosine", 12)
     case = certify("table", data, start, 1 / 8)
     assert case.found.bound <= case.found.energy <= case.default
     assert case.found.bound <= case.admm
@@ -207,8 +207,8 @@ def test_the_default_solver_is_certified_on_a_crop():
 
 
 def test_all_regularisers_are_measured_on_one_problem():
-    scene = simulate("plane", shape=(40, 48))
-    runs = measure(scene, 0.1, physical=True)
+    scene = simulate("plane", shape=(28, 32))
+    runs = measure(scene, 0.1, physical=True, alphas=(1 / 8,))
     assert set(runs) == set(choices(0.1))
     for by_alpha in runs.values():
         for error, bad, index in by_alpha.values():

@@ -24,7 +24,7 @@ from varfocus.minimise.semi_global import PATHS, lowest, second_well, semi_globa
 from varfocus.operators import K, magnitude
 from varfocus.params import Params, RobustParams, SolverParams
 from varfocus.progress import Progress, silent, track
-from varfocus.regulariser import HuberTV
+from varfocus.regulariser import TGV, HuberTV
 from varfocus.stack import FocusStack
 from varfocus.volume import catmull_rom, curvature, steepest_curvature
 
@@ -274,6 +274,6 @@ def refine(
         d_0,
         solver,
         lambda done, *_: progress("refining", done, solver.iterations),
-        regulariser=HuberTV(params.huber * unit, weight),
+        regulariser=TGV(params.tgv, weight) if params.tgv else HuberTV(params.huber * unit, weight),
         warm=True,
     )

@@ -40,7 +40,7 @@ def reproduce(
     output
         Folder for the report, made if missing.
     quick
-        Smaller images and one seed: under a minute.
+        Smaller images and one seed: a few minutes for all.
     texture
         Texture of the simulated surfaces, such as the one that comes with Pertuz's simulator; a
         built-in one by default.

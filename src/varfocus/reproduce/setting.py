@@ -25,7 +25,7 @@ class Setting:
     Attributes
     ----------
     quick : bool
-        Smaller images and fewer repetitions: a minute instead of many.
+        Smaller images and fewer repetitions: a few minutes instead of many.
     texture : ndarray of shape (H, W) or None
         Texture of the simulated surfaces, such as the one of Pertuz's simulator; None takes the
         built-in one.
