@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from varfocus.minimise.admm import linearised_admm, quadratic_penalty
 from varfocus.minimise.forward_backward import forward_backward
+from varfocus.minimise.huber import huber_primal_dual
 from varfocus.minimise.primal_dual import pyramid
 from varfocus.minimise.rof import rof
 from varfocus.minimise.trace import Callback, Solution, Trace
@@ -27,6 +28,7 @@ __all__ = [
     "Solution",
     "Trace",
     "forward_backward",
+    "huber_primal_dual",
     "linearised_admm",
     "pyramid",
     "quadratic_penalty",
