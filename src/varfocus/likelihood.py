@@ -41,8 +41,8 @@ BAND_VALUES = 1 << 21
 FIT_PIXELS = 4000
 """Pixels looked at to choose axis and templates; the more contrasty half of them is used."""
 
-NOISE_PIXELS = 20000
-"""Pixels looked at to measure the noise level."""
+NOISE_PIXELS = 10000
+"""Pixels looked at to measure the noise level and the depth of wells."""
 
 KNOWN_IS_BETTER = 0.8
 """An estimated axis replaces a known one only if its misfit is below this share of the other's."""

@@ -4,8 +4,11 @@
 // array. Arguments go by reference: the ABI of wide vectors depends on the instruction set.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
+#include <vector>
 
 #include "simd.hpp"
 
@@ -82,6 +85,23 @@ VARFOCUS_INLINE void to_float(const IntLanes& whole, Lanes& a) {
 }
 
 #endif
+
+// Memory that starts where a vector should: loads that straddle two cache lines take twice as long.
+template <class T>
+struct LaneAllocator {
+    using value_type = T;
+    static constexpr std::align_val_t WHERE{sizeof(Lanes)};
+    LaneAllocator() = default;
+    template <class U>
+    LaneAllocator(const LaneAllocator<U>&) {}
+    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), WHERE)); }
+    void deallocate(T* p, std::size_t) { ::operator delete(p, WHERE); }
+};
+template <class T, class U>
+bool operator==(const LaneAllocator<T>&, const LaneAllocator<U>&) { return true; }
+template <class T, class U>
+bool operator!=(const LaneAllocator<T>&, const LaneAllocator<U>&) { return false; }
+using LaneVector = std::vector<float, LaneAllocator<float>>;
 
 VARFOCUS_INLINE void load(const float* from, Lanes& a) { std::memcpy(&a, from, sizeof a); }
 VARFOCUS_INLINE void store(const Lanes& a, float* to) { std::memcpy(to, &a, sizeof a); }

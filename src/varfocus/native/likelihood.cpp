@@ -17,10 +17,13 @@ namespace varfocus {
 namespace {
 
 constexpr int PIXELS = 48;  // of a strip: a multiple of LANES and of TOGETHER
-constexpr int TOGETHER = 6;  // pixels whose products are in registers at once
+constexpr int CHUNKS = 2;   // vectors of labels whose products are in registers at once
+
+// Pixels whose products are in registers at once: where there are 32 wide registers, and else.
+constexpr int MANY = 6, FEW = 3;
 
 struct Strip {
-    std::vector<float> v, y, share;
+    LaneVector v, y, share;
     float whole[PIXELS];
     Strip(int n, int rank, int stride)
         : v(std::size_t(n) * PIXELS),
@@ -78,28 +81,66 @@ VARFOCUS_INLINE void project(const float* basis, int rank, int n, const float* v
     }
 }
 
-// best[i] ← max over widths of max(⟨T, v_i⟩, 0) for sixteen labels and six pixels.
-VARFOCUS_INLINE void products(const float* bank, int widths, int rank, int stride, const float* y,
-                              Lanes best[TOGETHER]) {
-    for (int i = 0; i < TOGETHER; ++i) best[i] = Lanes{};
+// best ← max over widths of max(⟨T, v⟩, 0) for some pixels and one or two vectors of labels.
+// `bank` holds LANES labels of all curves of all widths, then the next LANES labels.
+template <int TOGETHER, int COUNT>
+VARFOCUS_INLINE void products(const float* bank, int widths, int rank, const float* y,
+                              Lanes best[TOGETHER][CHUNKS]) {
+    const std::ptrdiff_t next = std::ptrdiff_t(widths) * rank * LANES;
+    for (int i = 0; i < TOGETHER; ++i) {
+        for (int j = 0; j < COUNT; ++j) best[i][j] = Lanes{};
+    }
     for (int w = 0; w < widths; ++w) {
-        Lanes sum[TOGETHER] = {};
-        const float* templates = bank + std::ptrdiff_t(w) * rank * stride;
+        Lanes sum[TOGETHER][CHUNKS] = {};
+        const float* templates = bank + std::ptrdiff_t(w) * rank * LANES;
         for (int r = 0; r < rank; ++r) {
-            Lanes t;
-            load(templates + std::ptrdiff_t(r) * stride, t);
+            Lanes t[CHUNKS];
+            for (int j = 0; j < COUNT; ++j) load(templates + r * LANES + j * next, t[j]);
             const float* at = y + std::ptrdiff_t(r) * PIXELS;
 #pragma GCC unroll 6
-            for (int i = 0; i < TOGETHER; ++i) sum[i] = sum[i] + t * at[i];
+            for (int i = 0; i < TOGETHER; ++i) {
+#pragma GCC unroll 2
+                for (int j = 0; j < COUNT; ++j) sum[i][j] = sum[i][j] + t[j] * at[i];
+            }
         }
-        for (int i = 0; i < TOGETHER; ++i) keep_larger(best[i], sum[i]);
+        for (int i = 0; i < TOGETHER; ++i) {
+            for (int j = 0; j < COUNT; ++j) keep_larger(best[i][j], sum[i][j]);
+        }
     }
 }
 
-// Multiplies `share`, or sets it, to (s² − S + e)/(s² + e).
-VARFOCUS_SIMD void strip_of_scale(const CostModel& model, int scale, const std::uint16_t* contrast,
-                                  std::ptrdiff_t plane, int count, bool first, Strip& strip) {
-    const int n = model.frames, rank = model.rank, stride = model.stride;
+// Multiplies the share that was left so far, or sets it, to (s² − S + e)/(s² + e).
+template <int TOGETHER, int COUNT>
+VARFOCUS_INLINE void take_share(const CostModel& model, const float* bank, const float* y, int x,
+                                int l, float noise, bool first, Strip& strip) {
+    Lanes best[TOGETHER][CHUNKS], least;
+    // Rounding may make S exceed s² by a hair where a template fits exactly.
+    fill(least, 1e-3f * noise);
+    products<TOGETHER, COUNT>(bank + std::ptrdiff_t(l) * model.widths * model.rank, model.widths,
+                              model.rank, y + x, best);
+    for (int i = 0; i < TOGETHER; ++i) {
+        const float whole = strip.whole[x + i];
+        float* to = strip.share.data() + std::ptrdiff_t(x + i) * model.stride + l;
+        for (int j = 0; j < COUNT; ++j) {
+            Lanes left, before;
+            fill(left, whole);
+            left = left - best[i][j] * best[i][j];
+            keep_larger(left, least);
+            left = left * (1.0f / whole);
+            if (!first) {
+                load(to + j * LANES, before);
+                left = left * before;
+            }
+            store(left, to + j * LANES);
+        }
+    }
+}
+
+template <int TOGETHER>
+VARFOCUS_INLINE void strip_of_scale(const CostModel& model, const float* bank, int scale,
+                                    const std::uint16_t* contrast, std::ptrdiff_t plane, int count,
+                                    Strip& strip) {
+    const int n = model.frames, rank = model.rank;
     const float noise = model.noise[scale];
     centred(contrast, plane, n, count, noise, strip.v.data(), strip.whole);
     const float* y = strip.v.data();
@@ -107,29 +148,28 @@ VARFOCUS_SIMD void strip_of_scale(const CostModel& model, int scale, const std::
         project(model.basis + std::ptrdiff_t(scale) * rank * n, rank, n, y, strip.y.data());
         y = strip.y.data();
     }
-    const float* bank = model.bank + std::ptrdiff_t(scale) * model.widths * rank * stride;
-    Lanes least;
-    // Rounding may make S exceed s² by a hair where a template fits exactly.
-    fill(least, 1e-3f * noise);
-    for (int l = 0; l < stride; l += LANES) {
+    int l = 0;
+    for (; l + CHUNKS * LANES <= model.stride; l += CHUNKS * LANES) {
         for (int x = 0; x < count; x += TOGETHER) {
-            Lanes best[TOGETHER];
-            products(bank + l, model.widths, rank, stride, y + x, best);
-            for (int i = 0; i < TOGETHER; ++i) {
-                float* to = strip.share.data() + std::ptrdiff_t(x + i) * stride + l;
-                Lanes whole, left, before;
-                fill(whole, strip.whole[x + i]);
-                left = whole - best[i] * best[i];
-                keep_larger(left, least);
-                left = left * (1.0f / strip.whole[x + i]);
-                if (!first) {
-                    load(to, before);
-                    left = left * before;
-                }
-                store(left, to);
-            }
+            take_share<TOGETHER, CHUNKS>(model, bank, y, x, l, noise, scale == 0, strip);
         }
     }
+    for (; l < model.stride; l += LANES) {
+        for (int x = 0; x < count; x += TOGETHER) {
+            take_share<TOGETHER, 1>(model, bank, y, x, l, noise, scale == 0, strip);
+        }
+    }
+}
+
+VARFOCUS_SIMD void strip_by_few(const CostModel& model, const float* bank, int scale,
+                                const std::uint16_t* contrast, std::ptrdiff_t plane, int count,
+                                Strip& strip) {
+    strip_of_scale<FEW>(model, bank, scale, contrast, plane, count, strip);
+}
+VARFOCUS_SIMD void strip_by_many(const CostModel& model, const float* bank, int scale,
+                                 const std::uint16_t* contrast, std::ptrdiff_t plane, int count,
+                                 Strip& strip) {
+    strip_of_scale<MANY>(model, bank, scale, contrast, plane, count, strip);
 }
 
 VARFOCUS_SIMD void logarithms(const CostModel& model, const float* lost, int count,
@@ -154,14 +194,28 @@ VARFOCUS_SIMD void logarithms(const CostModel& model, const float* lost, int cou
 
 void cost(const CostModel& model, const std::uint16_t* contrast, std::ptrdiff_t plane,
           const float* lost, float* out, Size size, int threads) {
+    // (scales, widths, rank, stride) → (scales, stride / LANES, widths, rank, LANES).
+    const std::ptrdiff_t rows = std::ptrdiff_t(model.widths) * model.rank;
+    const std::ptrdiff_t bank_size = rows * model.stride;
+    LaneVector bank(std::size_t(model.scales * bank_size));
+    for (int scale = 0; scale < model.scales; ++scale) {
+        for (std::ptrdiff_t row = 0; row < rows; ++row) {
+            const float* from = model.bank + scale * bank_size + row * model.stride;
+            for (int l = 0; l < model.stride; l += LANES) {
+                std::copy(from + l, from + l + LANES,
+                          bank.data() + scale * bank_size + l * rows + row * LANES);
+            }
+        }
+    }
+    const auto strip_of_scale = has_many_registers() ? strip_by_many : strip_by_few;
     for_row_blocks(size.height, 1, threads, [&](int, int y, int) {
         Strip strip(model.frames, model.rank, model.stride);
         for (int x = 0; x < size.width; x += PIXELS) {
             const int count = std::min(PIXELS, size.width - x);
             const std::ptrdiff_t at = std::ptrdiff_t(y) * size.width + x;
             for (int scale = 0; scale < model.scales; ++scale) {
-                strip_of_scale(model, scale, contrast + scale * model.frames * plane + at, plane,
-                               count, scale == 0, strip);
+                strip_of_scale(model, bank.data() + scale * bank_size, scale,
+                               contrast + scale * model.frames * plane + at, plane, count, strip);
             }
             logarithms(model, lost + at, count, strip, out + at * model.stride);
         }

@@ -30,6 +30,9 @@ WINDOW = 16
 TEMPLATE_ERROR = 2e-5
 """How far templates may be off, in their norm, to be combinations of fewer curves."""
 
+FEWEST_FRAMES = 48
+"""With fewer frames, templates are not worth combining from other curves."""
+
 FEWEST_ROWS = 64
 """Narrower bands would mean more path costs to keep than volumes to hold."""
 
@@ -60,6 +63,16 @@ def band_count(shape: tuple[int, int], labels: int, allowed: float) -> int:
     return next(fitting, least)
 
 
+def aligned(shape: tuple[int, ...]) -> Float:
+    """Return an uninitialised float32 array that starts at a multiple of 64 bytes.
+
+    Vectors that straddle two cache lines would take twice as long to load.
+    """
+    raw = np.empty(4 * math.prod(shape) + 64, np.uint8)
+    first = -raw.ctypes.data % 64
+    return raw[first : first + 4 * math.prod(shape)].view(np.float32).reshape(shape)
+
+
 def compressed(model: Model) -> tuple[Float, Float]:
     """Return templates as combinations of as few curves as describe them.
 
@@ -74,23 +87,27 @@ def compressed(model: Model) -> tuple[Float, Float]:
     Returns
     -------
     basis : ndarray of shape (scales, rank, n), float32
-        Orthonormal curves; without any if there are as many as frames.
+        Orthonormal curves; none where that would save no work.
     bank : ndarray of shape (scales, widths, rank, padded labels), float32
         Each template in this basis.
     """
     n, labels = model.coordinate.n, model.labels
     full = np.stack([bank.templates(labels) for bank in model.banks]).astype(np.float64)
     scales, widths = full.shape[:2]
+    products = widths * padded(labels)
+    direct = np.zeros((scales, widths, n, padded(labels)), np.float32)
+    direct[..., :labels] = full.swapaxes(2, 3)
+    if n < FEWEST_FRAMES:
+        return NOTHING, direct
     parts = [np.linalg.svd(one.reshape(-1, n), full_matrices=False) for one in full]
     rank = 1
     for left, size, _ in parts:
         # Error of each template if only the first r curves are kept, for every r.
         tail = np.cumsum((left * size)[:, ::-1] ** 2, axis=1)[:, ::-1].max(axis=0)
         rank = max(rank, int(np.sum(tail > TEMPLATE_ERROR**2)))
-    bank = np.zeros((scales, widths, rank if rank < n else n, padded(labels)), np.float32)
-    if rank >= n:
-        bank[..., :labels] = full.swapaxes(2, 3)
-        return np.empty((0, 0, 0), np.float32), bank
+    if rank * (n + products) > n * products:
+        return NOTHING, direct
+    bank = np.zeros((scales, widths, rank, padded(labels)), np.float32)
     for scale, (left, size, _) in enumerate(parts):
         coefficients = (left * size)[:, :rank].reshape(widths, labels, rank)
         bank[scale, ..., :labels] = coefficients.swapaxes(1, 2)
@@ -132,7 +149,8 @@ class Search:
         self._basis, self._bank = compressed(model)
         rows = -(-height // bands)
         self._bands = [(top, min(top + rows, height)) for top in range(0, height, rows)]
-        self._cost, self._total = np.empty((2, rows, width, self._stride), np.float32)
+        self._cost = aligned((rows, width, self._stride))
+        self._total = aligned((rows, width, self._stride))
         self._complete_once = False
         self._from_above: list[Float] = [NOTHING] * len(self._bands)
         self._from_below: list[Float] = [NOTHING] * len(self._bands)

@@ -25,7 +25,8 @@ constexpr int PATHS = ABOVE + 1;
 
 // Path costs of all pixels of a row, a guard of absent labels around each.
 struct PathRow {
-    std::vector<float> costs, floors;
+    LaneVector costs;
+    std::vector<float> floors;
     std::ptrdiff_t length;
     int width;
 
@@ -164,7 +165,7 @@ class Sweep {
     const SemiGlobal& problem_;
     Size size_;
     PathRow rows_[2];
-    std::vector<float> nothing_;
+    LaneVector nothing_;
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 // never stored.
 
 #include <algorithm>
-#include <vector>
 
 #include "kernels.hpp"
 #include "lanes.hpp"
@@ -86,7 +85,7 @@ VARFOCUS_SIMD void explain_strip(const Templates& bank, const float* strip, int 
 template <class F>
 void for_strips(const float* v, int n, int pixels, int threads, const F& f) {
     for_row_blocks(pixels, PIXELS, threads, [&](int, int first, int end) {
-        std::vector<float> strip(std::size_t(n) * PIXELS, 0.0f);
+        LaneVector strip(std::size_t(n) * PIXELS, 0.0f);
         for (int k = 0; k < n; ++k) {
             const float* from = v + std::ptrdiff_t(k) * pixels;
             std::copy(from + first, from + end, strip.data() + std::ptrdiff_t(k) * PIXELS);
