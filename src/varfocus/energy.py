@@ -152,11 +152,11 @@ class WindowTerm:
     def _evaluate(self, d: Array) -> tuple[Array, Array, Array]:
         u = d * np.float32(1.0 / self.step) - self.base
         i = np.clip(u.astype(np.intp), 0, self.samples.shape[2] - 4)
-        near = (
+        a, b, c, e = (
             np.take_along_axis(self.samples, (i + s)[..., None], axis=2)[..., 0].astype(np.float32)
             for s in range(4)
         )
-        return cubic(*near, u - i.astype(np.float32))
+        return cubic(a, b, c, e, u - i.astype(np.float32))
 
     def value(self, d: Array) -> float:
         """Return Σ C(d)."""

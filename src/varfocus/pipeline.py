@@ -136,7 +136,7 @@ def run(
     params, notes = fitting_degree(stack, params)
     notes = changes + notes
     with native.use_threads(resources.threads):
-        found = estimate(stack, params, progress)
+        found = estimate(stack, params, progress, memory.room_for_volumes(stack, params, limit))
     physical = depth.index_to_depth(found.index, stack.focus)
     if found.known is not None:
         notes += doubtful(found.known)
@@ -163,8 +163,15 @@ def run(
     )
 
 
-def estimate(stack: FocusStack, params: Params, progress: Progress = silent) -> Estimate:
-    """Estimate the depth alone, by the method that `params` names; "auto" means robust."""
+def estimate(
+    stack: FocusStack, params: Params, progress: Progress = silent, room: int | None = None
+) -> Estimate:
+    """Estimate the depth alone, by the method that `params` names; "auto" means robust.
+
+    `room` bytes are what the volumes of the robust method may take; None: as much as they like.
+    """
+    if METHODS[params.method] is robust:
+        return robust(stack, params, progress, room)
     return METHODS[params.method](stack, params, progress)
 
 

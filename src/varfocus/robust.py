@@ -93,9 +93,7 @@ def robust(
     chosen = params.robust
     front = measure(stack, chosen, progress)
     progress("learning", 0, 1)
-    model = learn(
-        front.curves, stack.shape, SCALES, wanted=chosen.coordinate, focus=stack.focus
-    )
+    model = learn(front.curves, stack.shape, SCALES, wanted=chosen.coordinate, focus=stack.focus)
     progress("searching", 0, 3)
     weight = jump_weight(front.gradient)
     slope = chosen.smoothness * chosen.slope_penalty * model.step / model.peak_width
@@ -114,9 +112,7 @@ def robust(
     progress("searching", 2, 3)
     solution = refine(found.term(), model, d_0, weight, chosen, progress)
     label = solution.d * np.float32(1.0 / model.step)
-    margin, bend, cost = found.judge(
-        label, RIVAL_DISTANCE / model.step, curvature_reach(model)
-    )
+    margin, bend, cost = found.judge(label, RIVAL_DISTANCE / model.step, curvature_reach(model))
     progress("searching", 3, 3)
     return Estimate(
         index=solution.d,
@@ -167,8 +163,8 @@ def overshadowed(strength: Float) -> Float:
     """
     around = ndimage.maximum_filter(strength, VETO_WINDOW, mode="nearest")
     around = ndimage.gaussian_filter(around, VETO_WINDOW / 4, mode="nearest")
-    share = np.clip(5.0 * strength / np.maximum(around, np.finfo(np.float32).tiny), 0.0, 1.0)
-    lost: Float = 1.0 - share**2
+    ratio = strength / np.maximum(around, np.finfo(np.float32).tiny)
+    lost: Float = (1.0 - np.minimum(5.0 * ratio, 1.0) ** 2).astype(np.float32, copy=False)
     return lost
 
 

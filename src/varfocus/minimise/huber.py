@@ -10,8 +10,8 @@ Iteration
        :math:`d \leftarrow d'`.
 
 Start
-    p = αw φ′_ε(\|Kd\|) Kd/\|Kd\|, the multiplier that belongs to the first guess: jumps of a good one
-    are not blurred before the data can hold them.
+    p = αw φ′_ε(\|Kd\|) Kd/\|Kd\|, the multiplier that belongs to the first guess: jumps of a good
+    one are not blurred before the data can hold them.
 
 σ is in units of α per unit of depth. A small one carries d through areas where the data say little,
 a large one settles; half the iterations are done with either. From a semi-global start this reaches

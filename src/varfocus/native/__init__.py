@@ -245,9 +245,7 @@ def best_match(
     return best, number
 
 
-def explained(
-    templates: NDArray[np.float32], v: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def explained(templates: NDArray[np.float32], v: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return what templates explain of curves: `varfocus.templates.explained`."""
     templates, v = _templates(templates, v)
     out = np.empty((templates.shape[1], v.shape[1]), np.float32)

@@ -34,7 +34,8 @@ def half_gaussian(sigma: float) -> Float:
     """Return the weights of a Gaussian at distances 0, 1, 2, … up to 4σ, that of SciPy."""
     radius = int(TRUNCATE * sigma + 0.5)
     weights = np.exp(-0.5 * (np.arange(radius + 1) / sigma) ** 2)
-    return (weights / (2.0 * weights.sum() - 1.0)).astype(np.float32)
+    half: Float = (weights / (2.0 * weights.sum() - 1.0)).astype(np.float32)
+    return half
 
 
 def decoded(compact: NDArray[np.uint16]) -> Float:

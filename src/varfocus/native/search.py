@@ -188,9 +188,7 @@ class Search:
 
     def term(self) -> WindowTerm:
         """Return Σ C(d) around the start."""
-        return WindowTerm(
-            self._samples, self._scale, self._base, self._offsets, self._model.step
-        )
+        return WindowTerm(self._samples, self._scale, self._base, self._offsets, self._model.step)
 
     def judge(self, label: Float, distance: float, reach: int) -> tuple[Float, Float, Float]:
         """Return lead, curvature and cost at a depth."""
