@@ -21,7 +21,7 @@ from varfocus.params import Params
 from varfocus.robust import band_count
 from varfocus.stack import DECODED_AHEAD, FocusStack
 
-BYTES_PER_PIXEL = {"paper": 130, "classic": 60, "robust": 120}
+BYTES_PER_PIXEL = {"paper": 130, "classic": 60, "robust": 90}
 """Working memory of each method beyond the frames."""
 
 SHARE_OF_FREE = 0.6

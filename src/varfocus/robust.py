@@ -207,8 +207,8 @@ def standard_error(bend: Float, model: Model) -> Float:
         σ in frames.
     """
     unit = model.peak_width
-    bend = bend * np.float32((unit / model.step) ** 2 / PATHS)
-    sigma: Float = np.float32(SIGMA_SCALE * unit) / np.sqrt(np.maximum(bend, np.float32(FLATTEST)))
+    curved = np.maximum(bend * np.float32((unit / model.step) ** 2 / PATHS), np.float32(FLATTEST))
+    sigma: Float = (np.float32(SIGMA_SCALE * unit) / np.sqrt(curved)).astype(np.float32, copy=False)
     return sigma
 
 

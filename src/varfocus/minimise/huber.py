@@ -25,6 +25,7 @@ References
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -91,19 +92,19 @@ def huber_primal_dual(
     SolverError
         If the energy ceases to be finite.
     """
-    d = data.clip(d)
-    trace = Trace(energy(data, params.alpha, d, regulariser))
     weight = np.ones_like(d) if regulariser.weight is None else regulariser.weight
     radius = np.maximum(np.float32(params.alpha) * weight, np.float32(TINY))
     p = K(d)
     p *= radius / np.maximum(magnitude(p), np.float32(max(regulariser.epsilon, TINY)))
-    state, done = State(d, p), 0
+    problem = _Problem(data, params.alpha, regulariser, radius)
+    state, value = _advance(problem, State(data.clip(d), p), 1.0, 0)
+    trace, done = Trace(value), 0
     for half, sigma in enumerate(SCHEDULE, start=1):
         until = params.iterations * half // len(SCHEDULE)
         while done < until:
             count = min(AT_A_TIME, until - done)
-            sigma_here = sigma * max(params.alpha, 1e-3) / unit
-            new, value = _advance(data, state, params.alpha, regulariser, radius, sigma_here, count)
+            step = sigma * max(params.alpha, 1e-3) / unit
+            new, value = _advance(problem, state, step, count)
             done += count
             trace.record(value, 0.0, total((new.d - state.d) ** 2), done)
             check_finite(trace, state)
@@ -113,19 +114,20 @@ def huber_primal_dual(
     return Solution(state.d, trace, state)
 
 
-def _advance(
-    data: CurvedTerm,
-    state: State,
-    alpha: float,
-    regulariser: HuberTV,
-    radius: Array,
-    sigma: float,
-    iterations: int,
-) -> tuple[State, float]:
+@dataclass(frozen=True)
+class _Problem:
+    data: CurvedTerm
+    alpha: float
+    regulariser: HuberTV
+    radius: Array
+    """αw, above zero."""
+
+
+def _advance(problem: _Problem, state: State, sigma: float, iterations: int) -> tuple[State, float]:
     """Return the state some iterations later, and its energy."""
+    data, radius, epsilon = problem.data, problem.radius, problem.regulariser.epsilon
     if isinstance(data, WindowTerm) and native.accepts(state.d, state.p, radius):
         d, p = state.d.copy(), state.p
-        # With w in α already, the kernel's own α is 1.
         terms = native.kernels.huber_primal_dual(
             data.samples,
             data.scale,
@@ -133,8 +135,8 @@ def _advance(
             data.offsets,
             np.ascontiguousarray(radius),
             data.step,
-            1.0,
-            regulariser.epsilon,
+            1.0,  # α is in the radius already
+            epsilon,
             sigma,
             d,
             p,
@@ -143,11 +145,11 @@ def _advance(
         )
         return State(d, p), sum(terms)
     d, p = state.d, state.p
-    fade = radius / (radius + np.float32(sigma * regulariser.epsilon))
+    fade = radius / (radius + np.float32(sigma * epsilon))
     for _ in range(iterations):
         move = (data.gradient(d) + K_adjoint(p)) / (8 * sigma + np.abs(data.bend(d)))
         new = data.clip(d - move)
         p = fade * (p + sigma * K(2 * new - d))
         p = p * (radius / np.maximum(magnitude(p), radius))
         d = new
-    return State(d, p), energy(data, alpha, d, regulariser)
+    return State(d, p), energy(data, problem.alpha, d, problem.regulariser)

@@ -152,6 +152,7 @@ class Search:
         self._cost = aligned((rows, width, self._stride))
         self._total = aligned((rows, width, self._stride))
         self._complete_once = False
+        self._windows: WindowTerm | None = None
         self._from_above: list[Float] = [NOTHING] * len(self._bands)
         self._from_below: list[Float] = [NOTHING] * len(self._bands)
 
@@ -159,10 +160,13 @@ class Search:
         """Return the label of the lowest semi-global cost."""
         height, width = self._contrast.shape[1:]
         labels = np.empty((height, width), np.float32)
-        self._samples = np.empty((height, width, WINDOW), np.uint16)
-        self._scale = np.empty((height, width), np.float32)
-        self._base = np.empty((height, width), np.int16)
-        self._offsets = np.empty(height, np.float64)
+        self._windows = window = WindowTerm(
+            np.empty((height, width, WINDOW), np.uint16),
+            np.empty((height, width), np.float32),
+            np.empty((height, width), np.int16),
+            np.empty(height, np.float64),
+            self._model.step,
+        )
         for band in range(len(self._bands) - 1):
             self._from_above[band + 1] = self._edge()
             cost, _ = self._fill_cost(band)
@@ -178,17 +182,19 @@ class Search:
                 cost,
                 self._model.labels,
                 labels[rows],
-                self._samples[rows],
-                self._scale[rows],
-                self._base[rows],
-                self._offsets[rows],
+                window.samples[rows],
+                window.scale[rows],
+                window.base[rows],
+                window.offsets[rows],
                 thread_count(),
             )
         return labels
 
     def term(self) -> WindowTerm:
-        """Return Σ C(d) around the start."""
-        return WindowTerm(self._samples, self._scale, self._base, self._offsets, self._model.step)
+        """Return Σ C(d) around the start; it is not kept, for it is large."""
+        assert self._windows is not None, "start() comes first, and each term is given out once"
+        term, self._windows = self._windows, None
+        return term
 
     def judge(self, label: Float, distance: float, reach: int) -> tuple[Float, Float, Float]:
         """Return lead, curvature and cost at a depth."""
