@@ -13,9 +13,9 @@ Start
     p = αw φ′_ε(\|Kd\|) Kd/\|Kd\|, the multiplier that belongs to the first guess: jumps of a good
     one are not blurred before the data can hold them.
 
-σ is in units of α per unit of depth. A small one carries d through areas where the data say little,
-a large one settles; half the iterations are done with either. From a semi-global start this reaches
-in 80 iterations a lower energy than the linearised ADMM does, without a linear system.
+σ is in units of α per unit of depth. From a semi-global start 80 iterations reach a lower energy
+than as many of the linearised ADMM, without a linear system. A smaller σ goes further through areas
+where the data say little: at 0.3, plain areas gain and noisy surfaces lose some 4 % of their error.
 
 References
 ----------
@@ -39,8 +39,8 @@ from varfocus.operators import K, K_adjoint, magnitude
 from varfocus.params import SolverParams
 from varfocus.regulariser import HuberTV
 
-SCHEDULE = (0.3, 1.0)
-"""σ of the first and of the second half of the iterations."""
+SIGMA = 1.0
+"""σ in units of α per unit of depth."""
 
 AT_A_TIME = 20
 """Iterations between two looks at the energy."""
@@ -97,20 +97,18 @@ def huber_primal_dual(
     p = K(d)
     p *= radius / np.maximum(magnitude(p), np.float32(max(regulariser.epsilon, TINY)))
     problem = _Problem(data, params.alpha, regulariser, radius)
-    state, value = _advance(problem, State(data.clip(d), p), 1.0, 0)
+    sigma = SIGMA * max(params.alpha, 1e-3) / unit
+    state, value = _advance(problem, State(data.clip(d), p), sigma, 0)
     trace, done = Trace(value), 0
-    for half, sigma in enumerate(SCHEDULE, start=1):
-        until = params.iterations * half // len(SCHEDULE)
-        while done < until:
-            count = min(AT_A_TIME, until - done)
-            step = sigma * max(params.alpha, 1e-3) / unit
-            new, value = _advance(problem, state, step, count)
-            done += count
-            trace.record(value, 0.0, total((new.d - state.d) ** 2), done)
-            check_finite(trace, state)
-            state = new
-            if callback is not None:
-                callback(done, state, trace)
+    while done < params.iterations:
+        count = min(AT_A_TIME, params.iterations - done)
+        new, value = _advance(problem, state, sigma, count)
+        done += count
+        trace.record(value, 0.0, total((new.d - state.d) ** 2), done)
+        check_finite(trace, state)
+        state = new
+        if callback is not None:
+            callback(done, state, trace)
     return Solution(state.d, trace, state)
 
 
