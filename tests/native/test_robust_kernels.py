@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from strategies import depth, seeds, shapes, threads
 from test_front import KINDS, TYPES, frames_of, strided
 
-from varfocus import coordinate, native, scales, templates
+from varfocus import coordinate, memory, native, scales, templates
 from varfocus.energy import VolumeTerm, WindowTerm, energy
 from varfocus.errors import ParameterError
 from varfocus.likelihood import Model
@@ -16,8 +16,8 @@ from varfocus.minimise.semi_global import PATHS, lowest, second_well, semi_globa
 from varfocus.native.scales import decoded, half_gaussian
 from varfocus.native.search import NOTHING, band_count, compressed, padded, volume_bytes
 from varfocus.native.search import Search as OnKernels
-from varfocus.params import Params, RobustParams, SolverParams
-from varfocus.pipeline import estimate
+from varfocus.params import Params, Resources, RobustParams, SolverParams
+from varfocus.pipeline import estimate, run, settled_method
 from varfocus.regulariser import HuberTV
 from varfocus.search import Search
 from varfocus.simulation import simulate
@@ -272,6 +272,18 @@ def test_neither_threads_nor_bands_change_the_result(scene):
     for other in found[1:]:
         for name in ("index", "margin", "sigma", "known"):
             np.testing.assert_array_equal(getattr(other, name), getattr(found[0], name))
+
+
+def test_a_memory_limit_means_bands_before_it_means_another_method():
+    frames = simulate("slants", shape=(400, 40), seed=1, n=9, colour=False).frames
+    stack = FocusStack.from_array(frames)
+    least = memory.needed_bytes(stack, Params.from_keywords("robust"))
+    assert band_count(stack.shape, 41, memory.room_for_volumes(stack, Params("robust"), least)) > 1
+    auto = Params()
+    assert settled_method(stack, auto, least)[0].method == "robust"
+    assert settled_method(stack, auto, least - 1)[0].method == "paper"
+    within, whole = (run(stack, auto, resources=Resources(None, f"{b}B")) for b in (least, 10**9))
+    np.testing.assert_array_equal(within.index, whole.index)
 
 
 def test_engine_and_array_code_find_the_same(scene):
