@@ -139,31 +139,48 @@ def ramp(rng):
     return truth, volume + 0.02 * rng.random(volume.shape, np.float32)
 
 
+def cost_of(volume, scales=1):
+    """Cost and model of a stack whose contrast is `volume` at all scales."""
+    contrast = np.concatenate([volume] * scales)
+
+    def curves(scale, rows, columns):
+        return volume[:, rows, columns].reshape(len(volume), -1)
+
+    model = likelihood.learn(curves, volume.shape[1:], scales, wanted="frames")
+    return likelihood.cost_volume(contrast, model), model
+
+
 def test_cost_is_lowest_at_the_truth_and_one_deep_on_average(ramp):
     truth, volume = ramp
-    found = likelihood.cost_volume(lambda _: volume, 2, wanted="frames")
-    assert found.cost.dtype == np.float32
-    assert found.cost.shape == (57, 30, 40)
-    assert (found.cost <= 1e-6).all()
-    assert found.cost.min(axis=0).mean() == pytest.approx(-1.0, rel=1e-4)
-    error = found.cost.argmin(axis=0) * found.step - truth
+    cost, model = cost_of(volume, scales=2)
+    assert cost.dtype == np.float32
+    assert cost.shape == (57, 30, 40)
+    assert (cost <= 1e-6).all()
+    assert cost.min(axis=0).mean() == pytest.approx(-1.0, rel=1e-4)
+    error = cost.argmin(axis=0) * model.step - truth
     assert np.abs(error).max() < 0.3
 
 
 @pytest.mark.parametrize("gain", [255.0, 0.25, 1e-4])
 def test_cost_does_not_depend_on_the_gain(ramp, gain):
     _, volume = ramp
-    one = likelihood.cost_volume(lambda _: volume, 1, wanted="frames")
-    other = likelihood.cost_volume(lambda _: np.float32(gain) * volume, 1, wanted="frames")
-    np.testing.assert_allclose(other.cost, one.cost, atol=2e-3)
+    np.testing.assert_allclose(cost_of(np.float32(gain) * volume)[0], cost_of(volume)[0], atol=2e-3)
 
 
 def test_bands_do_not_show(ramp, monkeypatch):
     _, volume = ramp
-    whole = likelihood.cost_volume(lambda _: volume, 1, wanted="frames")
+    whole, _ = cost_of(volume)
     monkeypatch.setattr(likelihood, "BAND_VALUES", 57 * 40 * 7)
-    banded = likelihood.cost_volume(lambda _: volume, 1, wanted="frames")
-    np.testing.assert_allclose(banded.cost, whole.cost, atol=1e-5)
+    np.testing.assert_allclose(cost_of(volume)[0], whole, atol=1e-5)
+
+
+def test_a_grid_teaches_what_all_pixels_would(ramp, monkeypatch):
+    _, volume = ramp
+    _, whole = cost_of(volume)
+    monkeypatch.setattr(likelihood, "NOISE_PIXELS", 300)
+    _, sampled = cost_of(volume)
+    assert sampled.depth_of_well == pytest.approx(whole.depth_of_well, rel=0.05)
+    assert sampled.noise[0] == pytest.approx(whole.noise[0], rel=0.2)
 
 
 @pytest.mark.parametrize(("length", "step"), [(30, 3), (31, 3), (32, 3), (1, 5), (4, 5), (100, 7)])
@@ -175,9 +192,9 @@ def test_sampling_grid_is_symmetric(length, step):
 
 def test_constant_frames_are_refused():
     with pytest.raises(NoContrastError):
-        likelihood.cost_volume(lambda _: np.zeros((5, 8, 9), np.float32), 2)
+        cost_of(np.zeros((5, 8, 9), np.float32), scales=2)
 
 
 def test_curves_without_noise_make_finite_costs():
     volume = volume_of(np.full((6, 7), 4.0), coordinate.frames(9), 1.0)
-    assert np.isfinite(likelihood.cost_volume(lambda _: volume, 1, wanted="frames").cost).all()
+    assert np.isfinite(cost_of(volume)[0]).all()

@@ -53,13 +53,14 @@ def test_weights_weigh_pixel_by_pixel(rng):
 def test_catmull_rom_meets_samples_and_is_exact_on_lines(rng):
     volume = rng.standard_normal((8, 3, 4))
     for label in range(8):
-        value, _ = catmull_rom(volume, np.full((3, 4), float(label)))
+        value, _, _ = catmull_rom(volume, np.full((3, 4), float(label)))
         np.testing.assert_allclose(value, volume[label], atol=1e-12)
     line = 2.0 * np.arange(8.0)[:, None, None] - 3.0 + np.zeros((8, 3, 4))
     u = rng.uniform(0, 7, (3, 4))
-    value, slope = catmull_rom(line, u)
+    value, slope, bend = catmull_rom(line, u)
     np.testing.assert_allclose(value, 2 * u - 3, atol=1e-12)
     np.testing.assert_allclose(slope, 2.0, atol=1e-12)
+    np.testing.assert_allclose(bend, 0.0, atol=1e-12)
 
 
 def test_volume_term_gradient_agrees_with_finite_differences(rng):
@@ -71,6 +72,8 @@ def test_volume_term_gradient_agrees_with_finite_differences(rng):
         bump[i, j] = 1e-6
         slope = (term.value(d + bump) - term.value(d - bump)) / 2e-6
         assert gradient[i, j] == pytest.approx(slope, abs=1e-5)
+        rise = (term.gradient(d + bump) - term.gradient(d - bump))[i, j] / 2e-6
+        assert term.bend(d)[i, j] == pytest.approx(rise, rel=1e-4, abs=1e-4)
     assert term.clip(np.array([[-1.0, 9.0]])).tolist() == [[0.0, 2.0]]
 
 

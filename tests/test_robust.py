@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
 import pytest
 
 from varfocus import FocusStack, coordinate, reconstruct, simulate
+from varfocus import robust as robust_module
 from varfocus.contrast import gradient_energy, jump_weight
 from varfocus.depth import physical_error
 from varfocus.errors import NoContrastError, ParameterError, VarfocusWarning
-from varfocus.likelihood import CostVolume
+from varfocus.likelihood import Model
 from varfocus.metrics import bad_pixels, rmse
 from varfocus.minimise.semi_global import lowest
 from varfocus.operators import K, norm_21
 from varfocus.params import Params
 from varfocus.pipeline import estimate
-from varfocus.robust import veto_ends
+from varfocus.regulariser import HuberTV
+from varfocus.robust import end_labels, overshadowed
+from varfocus.templates import Bank
 
 pytestmark = pytest.mark.filterwarnings("ignore::varfocus.errors.VarfocusWarning")
 
@@ -154,15 +158,33 @@ def test_nothing_but_noise_is_unknown(rng):
 
 
 def test_faint_peaks_at_the_ends_are_weakened_beside_strong_ones():
-    cost = np.full((41, 9, 30), -1.0, np.float32)
-    volume = CostVolume(cost, 1.0, coordinate.frames(11), ())
+    bank = Bank(coordinate.frames(11), 2.0, np.array([1.0]), 0.1)
+    ends = end_labels(Model(bank.coordinate, (bank,), (1.0,), 41, 1.0, 1.0))
     strength = np.full((9, 30), 0.01, np.float32)
     strength[:, :2] = 1.0
-    veto_ends(volume, strength)
-    assert cost[0, 4, 5] > -0.1  # faint, beside something strong
-    assert cost[0, 4, 0] == -1.0  # strong itself
-    assert cost[0, 4, 29] == -1.0  # faint, but nothing stronger is near
-    assert (cost[4:37] == -1.0).all()  # not at an end
+    lost = overshadowed(strength)
+    assert ends[0] == ends[-1] == 1.0
+    assert not ends[4:37].any()  # a frame from the end
+    assert lost[4, 5] > 0.9  # faint, beside something strong
+    assert lost[4, 0] == 0.0  # strong itself
+    assert lost[4, 29] == 0.0  # faint, but nothing stronger is near
+
+
+class Anonymous:
+    """Huber-TV under another name: refined by the linearised ADMM, as any other regulariser."""
+
+    def __init__(self, epsilon, weight):
+        self._huber = HuberTV(epsilon, weight)
+        self.value, self.prox = self._huber.value, self._huber.prox
+
+
+def test_the_minimiser_does_not_lose_to_the_linearised_admm(cone, found, monkeypatch):
+    by_admm = functools.partial(robust_module.refine, make=Anonymous)
+    monkeypatch.setattr(robust_module, "refine", by_admm)
+    literal = robust(cone.frames)
+    best = min(literal.trace.energy)
+    assert found.trace.energy[-1] <= best + 1e-3 * abs(best)
+    assert rmse(literal.index, found.index) < 0.2
 
 
 def test_picture_edges_make_jumps_cheap():

@@ -11,11 +11,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+
 from varfocus import curve, native
 from varfocus.arrays import Array, namespace, total
 from varfocus.operators import K
 from varfocus.regulariser import TV, Regulariser
-from varfocus.volume import catmull_rom
+from varfocus.volume import catmull_rom, cubic
 
 
 class DataTerm(Protocol):
@@ -98,13 +100,13 @@ class VolumeTerm:
 
     def __init__(self, cost: Array, step: float) -> None:
         self.cost, self.step = cost, step
-        self._last: tuple[Array, Array, Array] | None = None
+        self._last: tuple[Array, tuple[Array, Array, Array]] | None = None
 
-    def _evaluate(self, d: Array) -> tuple[Array, Array]:
-        # Minimisers ask for the value of a new iterate and then for its gradient.
+    def _evaluate(self, d: Array) -> tuple[Array, Array, Array]:
+        # Minimisers ask for the value of a new iterate and then for its derivatives.
         if self._last is None or self._last[0] is not d:
-            self._last = (d, *catmull_rom(self.cost, d * (1.0 / self.step)))
-        return self._last[1], self._last[2]
+            self._last = (d, catmull_rom(self.cost, d * (1.0 / self.step)))
+        return self._last[1]
 
     def value(self, d: Array) -> float:
         """Return Σ C(d)."""
@@ -114,9 +116,65 @@ class VolumeTerm:
         """Return C′(d), of the shape of `d`."""
         return self._evaluate(d)[1] * (1.0 / self.step)
 
+    def bend(self, d: Array) -> Array:
+        """Return C″(d), of the shape of `d`."""
+        return self._evaluate(d)[2] * (1.0 / self.step**2)
+
     def clip(self, d: Array) -> Array:
         """Return `d` clipped to the sampled range."""
         return namespace(d).clip(d, 0.0, (self.cost.shape[0] - 1) * self.step)
+
+
+class WindowTerm:
+    """A `VolumeTerm` of which only the samples around a first guess are at hand.
+
+    The engine's form: 16 samples of 16 bit per pixel instead of a volume of all labels. d can move
+    by six labels at least in either direction, unless the range ends there.
+
+    Parameters
+    ----------
+    samples : ndarray of shape (H, W, 16), uint16
+        C at labels base − 1 … base + 14, less a pixel's offset, in units of its `scale`.
+    scale : ndarray of shape (H, W), float32
+        Unit of each pixel.
+    base : ndarray of shape (H, W), int16
+        d stays between labels base and base + 13.
+    offsets : ndarray of shape (H,), float64
+        Sum of the offsets of each row.
+    step : float
+        Distance of labels.
+    """
+
+    def __init__(self, samples: Array, scale: Array, base: Array, offsets: Array, step: float):
+        self.samples, self.scale, self.base, self.offsets = samples, scale, base, offsets
+        self.step = step
+
+    def _evaluate(self, d: Array) -> tuple[Array, Array, Array]:
+        u = d * np.float32(1.0 / self.step) - self.base
+        i = np.clip(u.astype(np.intp), 0, self.samples.shape[2] - 4)
+        a, b, c, e = (
+            np.take_along_axis(self.samples, (i + s)[..., None], axis=2)[..., 0].astype(np.float32)
+            for s in range(4)
+        )
+        return cubic(a, b, c, e, u - i.astype(np.float32))
+
+    def value(self, d: Array) -> float:
+        """Return Σ C(d)."""
+        return float(self.offsets.sum()) + total(self.scale * self._evaluate(d)[0])
+
+    def gradient(self, d: Array) -> Array:
+        """Return C′(d), of the shape of `d`."""
+        return self.scale * self._evaluate(d)[1] * np.float32(1.0 / self.step)
+
+    def bend(self, d: Array) -> Array:
+        """Return C″(d), of the shape of `d`."""
+        return self.scale * self._evaluate(d)[2] * np.float32(1.0 / self.step**2)
+
+    def clip(self, d: Array) -> Array:
+        """Return `d` clipped to where samples are."""
+        low = self.base * np.float32(self.step)
+        high = (self.base + (self.samples.shape[2] - 3)) * np.float32(self.step)
+        return np.clip(d, low, high)
 
 
 def energy(data: DataTerm, alpha: float, d: Array, regulariser: Regulariser = TV) -> float:

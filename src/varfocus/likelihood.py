@@ -11,8 +11,9 @@ a log likelihood ratio whose noise level comes from the stack, so that gain, exp
 do not matter. The volume is divided by the mean over pixels of −min_l C_l: wells are 1 deep on
 average, and the weight of smoothness is a pure number.
 
-C is float32: half precision would halve the memory but is several times slower in array code, and
-the refinement differentiates it. The focus volume of one scale is held at a time.
+Everything that concerns the whole stack, axis, templates, noise levels and the normalisation, is
+learnt once from a grid of pixels: a `Model`. Given it, the cost of any part of the image can be
+computed by itself.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from varfocus import coordinate, templates
 from varfocus.coordinate import Coordinate
 from varfocus.errors import NoContrastError, ParameterError
 from varfocus.templates import Bank
+from varfocus.volume import steepest_curvature
 
 Float = NDArray[np.float32]
 
@@ -39,38 +41,44 @@ BAND_VALUES = 1 << 21
 FIT_PIXELS = 4000
 """Pixels looked at to choose axis and templates; the more contrasty half of them is used."""
 
-NOISE_PIXELS = 20000
-"""Pixels looked at to measure the noise level."""
+NOISE_PIXELS = 10000
+"""Pixels looked at to measure the noise level and the depth of wells."""
 
 KNOWN_IS_BETTER = 0.8
 """An estimated axis replaces a known one only if its misfit is below this share of the other's."""
 
 
 @dataclass(frozen=True)
-class CostVolume:
-    """The cost of every depth at every pixel.
+class Model:
+    """What a stack teaches about its contrast curves.
 
     Attributes
     ----------
-    cost : ndarray of shape (L, H, W), float32
-        C, not positive, −1 at the bottom of the average well.
-    depth_of_well : float
-        What it was divided by, in nats: how decisive the stack is on average.
     coordinate : Coordinate
         The focus axis in use.
     banks : tuple of Bank
         The templates of each scale.
+    noise : tuple of float
+        e of each scale.
+    labels : int
+        L.
+    depth_of_well : float
+        Mean over pixels of −min_l C_l before normalisation, in nats: how decisive the stack is.
+    sharpest_bend : float
+        What the second derivative of C stays below at 90 % of the pixels, per frame².
     """
 
-    cost: Float
-    depth_of_well: float
     coordinate: Coordinate
     banks: tuple[Bank, ...]
+    noise: tuple[float, ...]
+    labels: int
+    depth_of_well: float
+    sharpest_bend: float
 
     @property
     def step(self) -> float:
         """Distance of two labels in frames."""
-        return float(self.coordinate.n - 1) / float(self.cost.shape[0] - 1)
+        return float(self.coordinate.n - 1) / float(self.labels - 1)
 
     @property
     def peak_width(self) -> float:
@@ -91,21 +99,24 @@ class CostVolume:
         }
 
 
-def cost_volume(
-    focus_volume: Callable[[int], Float],
+def learn(
+    curves: Callable[[int, slice, slice], Float],
+    shape: tuple[int, int],
     scales: int,
     *,
     wanted: str = "auto",
     focus: NDArray[np.float64] | None = None,
     labels: int | None = None,
-) -> CostVolume:
-    """Return the cost of every depth at every pixel.
+) -> Model:
+    """Learn from a grid of pixels what holds for the whole stack.
 
     Parameters
     ----------
-    focus_volume : callable
-        Maps the number of a scale, coarsest last, to contrast of shape ``(n, H, W)``, float32.
-        Called once or twice per scale; one result is held at a time.
+    curves : callable
+        Maps the number of a scale, coarsest last, and a slice of rows and of columns to the
+        contrast of those pixels, shape ``(n, P)``, float32.
+    shape : tuple of int
+        Height and width of the image.
     scales : int
         Number of scales.
     wanted : {"auto", "frames", "position", "reciprocal"}
@@ -117,8 +128,8 @@ def cost_volume(
 
     Returns
     -------
-    CostVolume
-        Normalised.
+    Model
+        All that `cost_volume` needs besides the contrast.
 
     Raises
     ------
@@ -127,27 +138,54 @@ def cost_volume(
     ParameterError
         If the coordinate asked for needs focus positions that are not there.
     """
-    volume = focus_volume(scales - 1)
+    some, more = grid(shape, FIT_PIXELS), grid(shape, NOISE_PIXELS)
+    samples = [_contrasty(curves(scale, *some)) for scale in range(scales)]
     # The coarsest scale is the least noisy one: it shows best on which axis peaks are symmetric.
-    axis = focus_axis(_sample(volume), wanted, focus)
-    n, height, width = volume.shape
-    fitted = templates.fit_bank(axis, _sample(volume))
-    count = labels or coordinate.label_count(n, fitted.peak_width)
-    cost = np.zeros((count, height, width), np.float32)
-    banks = []
-    for scale in reversed(range(scales)):
-        if scale < scales - 1:
-            del volume  # before the next one is made
-            volume = focus_volume(scale)
-            fitted = templates.fit_bank(axis, _sample(volume))
-        bank = fitted.templates(count)
-        noise = noise_level(volume, bank)
-        for rows in _bands(height, width, count):
-            add_cost(volume[:, rows], bank, noise, cost[:, rows])
-        banks.append(fitted)
+    axis = focus_axis(samples[-1], wanted, focus)
+    banks = [templates.fit_bank(axis, sample) for sample in samples]
+    count = labels or coordinate.label_count(axis.n, banks[-1].peak_width)
+    noise = []
+    cost: Float | None = None
+    for scale, bank in enumerate(banks):
+        v = templates.centred(curves(scale, *more))
+        energy = np.sum(v * v, axis=0)
+        S = templates.explained(bank.templates(count), v)
+        noise.append(noise_level(energy, S))
+        nats = log_ratio(energy, S, noise[-1])
+        cost = nats if cost is None else cost + nats
+    assert cost is not None  # there is at least one scale
     well = float(-cost.min(axis=0).mean(dtype=np.float64))
-    cost *= np.float32(1.0 / well)
-    return CostVolume(cost, well, axis, tuple(reversed(banks)))
+    step = (axis.n - 1) / (count - 1)
+    bend = float(np.percentile(steepest_curvature(cost), 90)) / (well * step**2)
+    return Model(axis, tuple(banks), tuple(noise), count, well, bend)
+
+
+def cost_volume(contrast: Float, model: Model) -> Float:
+    """Return the cost of every depth at every pixel.
+
+    Parameters
+    ----------
+    contrast : ndarray of shape (scales · n, H, W), float32
+        Contrast of all frames at the first scale, then at the next.
+    model : Model
+        What the stack has taught.
+
+    Returns
+    -------
+    ndarray of shape (L, H, W), float32
+        C, not positive, −1 at the bottom of the average well.
+    """
+    n = model.coordinate.n
+    height, width = contrast.shape[1:]
+    cost = np.zeros((model.labels, height, width), np.float32)
+    for scale, (fitted, noise) in enumerate(zip(model.banks, model.noise, strict=True)):
+        bank = fitted.templates(model.labels)
+        for rows in _bands(height, width, model.labels):
+            v = templates.centred(contrast[scale * n : (scale + 1) * n, rows].reshape(n, -1))
+            nats = log_ratio(np.sum(v * v, axis=0), templates.explained(bank, v), noise)
+            cost[:, rows] += nats.reshape(cost[:, rows].shape)
+    cost *= np.float32(1.0 / model.depth_of_well)
+    return cost
 
 
 def focus_axis(
@@ -189,57 +227,47 @@ def focus_axis(
     return (estimated if better else known).coordinate
 
 
-def noise_level(volume: Float, bank: Float) -> float:
-    """Return e = 2·median over pixels of s² − max_l S_l, of the pixels that vary at all."""
-    v = templates.centred(_grid(volume, NOISE_PIXELS))
-    energy = np.sum(v * v, axis=0)
-    residual = energy - templates.explained(bank, v).max(axis=0)
-    residual = residual[energy > 0]
+def noise_level(energy: Float, S: Float) -> float:
+    """Return e = 2·median over pixels of s² − max_l S_l, of the pixels that vary at all.
+
+    Parameters
+    ----------
+    energy : ndarray of shape (P,), float32
+        s².
+    S : ndarray of shape (L, P), float32
+        What the templates explain of it.
+    """
+    residual = (energy - S.max(axis=0))[energy > 0]
     # Frames without any noise would leave nothing at all to compare with.
     floor = 1e-6 * float(energy.mean(dtype=np.float64))
     return max(NOISE_FACTOR * float(np.median(residual)), floor)
 
 
-def add_cost(volume: Float, bank: Float, noise: float, cost: Float) -> None:
-    """Add log((s² − S_l + e)/(s² + e)) of one band and one scale to the cost.
-
-    Parameters
-    ----------
-    volume : ndarray of shape (n, h, W), float32
-        Contrast.
-    bank : ndarray of shape (widths, L, n), float32
-        Templates.
-    noise : float
-        e > 0.
-    cost : ndarray of shape (L, h, W), float32
-        Added to in place.
-    """
-    n = volume.shape[0]
-    v = templates.centred(volume.reshape(n, -1))
-    whole = np.sum(v * v, axis=0) + np.float32(noise)
-    ratio = templates.explained(bank, v)
+def log_ratio(energy: Float, S: Float, noise: float) -> Float:
+    """Return log((s² − S_l + e)/(s² + e)) of one scale, ``(L, P)``; overwrites `S`."""
+    whole = energy + np.float32(noise)
+    np.subtract(whole, S, out=S)
     # Rounding may make S exceed s² by a hair where a template fits exactly.
-    np.subtract(whole, ratio, out=ratio)
-    np.maximum(ratio, np.float32(1e-3 * noise), out=ratio)
-    ratio /= whole
-    cost += np.log(ratio, out=ratio).reshape(cost.shape)
+    np.maximum(S, np.float32(1e-3 * noise), out=S)
+    S /= whole
+    return np.log(S, out=S)
 
 
-def _sample(volume: Float) -> Float:
-    """Return the curves, less their mean, of the more contrasty half of a grid of pixels."""
-    v = templates.centred(_grid(volume, FIT_PIXELS))
+def _contrasty(curves: Float) -> Float:
+    """Return the curves, less their mean, of the more contrasty half of some pixels."""
+    v = templates.centred(curves)
     energy = np.sum(v * v, axis=0)
     if not energy.any():
         raise NoContrastError()
     return v[:, energy >= np.median(energy[energy > 0])]
 
 
-def _grid(volume: Float, wanted: int) -> Float:
-    """Return about `wanted` curves ``(n, P)`` on a grid that lies symmetric in the image."""
-    n, height, width = volume.shape
+def grid(shape: tuple[int, int], wanted: int) -> tuple[slice, slice]:
+    """Return about `wanted` pixels, as rows and columns that lie symmetric in the image."""
+    height, width = shape
     step = max(int(np.sqrt(height * width / wanted)), 1)
     step += 1 - step % 2
-    return volume[:, _centred_slice(height, step), _centred_slice(width, step)].reshape(n, -1)
+    return _centred_slice(height, step), _centred_slice(width, step)
 
 
 def _centred_slice(length: int, step: int) -> slice:

@@ -2,7 +2,9 @@
 
 ``paper``: a fixed number of bytes per pixel, whatever the number of frames, because frames go
 through one by one. ``classic``: 4 bytes per pixel and frame more, for it keeps the focus volume.
-``robust``: that, and later 16 bytes per pixel and depth label.
+``robust`` keeps contrast at two scales, 2 bytes each per pixel and frame, and two volumes of depth
+labels, of which bands of rows suffice. Array code needs twice the former, and 16 bytes per pixel
+and label for volumes that it holds whole.
 """
 
 from __future__ import annotations
@@ -12,17 +14,18 @@ from pathlib import Path
 
 import psutil
 
+from varfocus import native
 from varfocus.coordinate import label_count
 from varfocus.errors import ParameterError, TooLargeError
 from varfocus.params import Params
+from varfocus.robust import band_count
 from varfocus.stack import DECODED_AHEAD, FocusStack
 
-BYTES_PER_PIXEL = {"paper": 130, "classic": 60, "robust": 120}
+BYTES_PER_PIXEL = {"paper": 130, "classic": 60, "robust": 90}
 """Working memory of each method beyond the frames."""
 
 ARRAY_CODE_BYTES, TGV_BYTES = 90, 260
-"""What the method “paper” needs beyond that, per pixel, for any other energy than the paper's, and
-for TGV."""
+"""What any other energy than the paper's needs beyond that, per pixel, and TGV with any method."""
 FUSION_BYTES = (46, 26)
 """Working memory of the fusion per pixel, and per pixel and channel."""
 
@@ -90,11 +93,24 @@ def needed_bytes(stack: FocusStack, params: Params) -> int:
     int
         Bytes.
     """
+    fixed = _fixed_bytes(stack, params)
+    return fixed + (_least_volumes(stack) if params.method == "robust" else 0)
+
+
+def room_for_volumes(stack: FocusStack, params: Params, limit: int | None) -> int:
+    """Return the bytes that the robust method's volumes may take within a limit."""
+    return max(allowed_bytes(limit) - _fixed_bytes(stack, params), 0)
+
+
+def _fixed_bytes(stack: FocusStack, params: Params) -> int:
+    """Return what is needed whatever the bands: images of all kinds, and contrast per frame."""
     height, width = stack.shape
     per_frame = stack.channels * stack.dtype.itemsize
     volume = 0 if params.method == "paper" else 4 * len(stack)
-    if params.method == "robust":  # cost, its aggregate, and the sideways paths of either
-        volume = max(volume, 16 * label_count(len(stack)))
+    if params.method == "robust" and not native.in_use():
+        volume = 8 * len(stack)
+    if params.method == "robust" and params.robust.tgv:
+        volume += TGV_BYTES
     if params.method == "paper" and (params.solve.regulariser != "tv" or params.solve.bregman):
         volume = TGV_BYTES if params.solve.regulariser == "tgv" else ARRAY_CODE_BYTES
     # The fused image, once in float32 and once in its own type.
@@ -104,6 +120,16 @@ def needed_bytes(stack: FocusStack, params: Params) -> int:
     # Depth is done with when the fusion begins.
     working = max(BYTES_PER_PIXEL[params.method] + volume, fusing)
     return height * width * (working + fused + ahead)
+
+
+def _least_volumes(stack: FocusStack) -> int:
+    """Return what the robust method's volumes take at least."""
+    labels = label_count(len(stack))
+    if not native.in_use():  # cost, its aggregate, and the sideways paths of either
+        return 16 * labels * stack.shape[0] * stack.shape[1]
+    from varfocus.native.search import volume_bytes
+
+    return volume_bytes(stack.shape, labels, band_count(stack.shape, labels, room=0))
 
 
 def admit(stack: FocusStack, params: Params, limit: int | None) -> None:

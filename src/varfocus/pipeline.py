@@ -144,7 +144,8 @@ def run(
     params, notes = fitting_degree(stack, params)
     notes = changes + notes
     with native.use_threads(resources.threads):
-        found = estimate(stack, params, progress)
+        room = memory.room_for_volumes(stack, params, limit)
+        found = estimate(stack, params, progress, room)
         fused = fuse(stack, found.index, params.fusion, progress)
     physical = depth.index_to_depth(found.index, stack.depths)
     if found.known is not None:
@@ -173,8 +174,15 @@ def run(
     )
 
 
-def estimate(stack: FocusStack, params: Params, progress: Progress = silent) -> Estimate:
-    """Estimate the depth alone, by the method that `params` names; "auto" means robust."""
+def estimate(
+    stack: FocusStack, params: Params, progress: Progress = silent, room: int | None = None
+) -> Estimate:
+    """Estimate the depth alone, by the method that `params` names; "auto" means robust.
+
+    `room` bytes are what the volumes of the robust method may take; None: as much as they like.
+    """
+    if METHODS[params.method] is robust:
+        return robust(stack, params, progress, room)
     return METHODS[params.method](stack, params, progress)
 
 

@@ -5,7 +5,7 @@ C → semi-global matching → minimum of
 
 .. math:: E(d) = \sum_{ij} C_{ij}(d_{ij}) + α \sum_{ij} w_{ij} φ_ε(|Kd|_{ij})
 
-by the paper's linearised ADMM, started at the semi-global answer. d is in frames; w makes jumps
+by a primal-dual method, started at the semi-global answer. d is in frames; w makes jumps
 dear where the picture is plain.
 """
 
@@ -15,18 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from varfocus.contrast import box_mean, gaussian, gradient_energy, jump_weight, mlap
-from varfocus.energy import VolumeTerm
+from varfocus import native
+from varfocus.contrast import box_mean, jump_weight
+from varfocus.energy import VolumeTerm, WindowTerm
 from varfocus.estimate import Estimate
-from varfocus.likelihood import CostVolume, cost_volume
-from varfocus.minimise import Solution, linearised_admm
-from varfocus.minimise.semi_global import PATHS, lowest, second_well, semi_global
+from varfocus.likelihood import Model, learn
+from varfocus.minimise import Solution, huber_primal_dual, linearised_admm
+from varfocus.minimise.semi_global import PATHS
 from varfocus.operators import K, magnitude
 from varfocus.params import Params, RobustParams, SolverParams
 from varfocus.progress import Progress, silent, track
 from varfocus.regulariser import TGV, HuberTV
+from varfocus.scales import SCALES, Scales, two_scales
+from varfocus.search import search
 from varfocus.stack import FocusStack
-from varfocus.volume import catmull_rom, curvature, steepest_curvature
 
 Float = NDArray[np.float32]
 
@@ -37,7 +39,10 @@ MARGIN_LIMIT = 3.0
 """The lead over a rival says no more beyond this."""
 
 VETO_WINDOW = 21
-"""Side in pixels of the window in which `veto_ends` looks for something stronger."""
+"""Side in pixels of the window in which `overshadowed` looks for something stronger."""
+
+VETO_REACH = 1.0
+"""Depths closer than this many frames to an end of the range can be vetoed."""
 
 REFERENCE_SIZE = 320.0
 """Side in pixels of the square image for which the weight of the refinement is meant."""
@@ -61,7 +66,9 @@ NOISE_EVIDENCE = 5.5
 """Evidence, in nats and divided by the number of frames, that 95 % of pure noise stays below."""
 
 
-def robust(stack: FocusStack, params: Params, progress: Progress = silent) -> Estimate:
+def robust(
+    stack: FocusStack, params: Params, progress: Progress = silent, room: int | None = None
+) -> Estimate:
     """Estimate depth by the robust method.
 
     Parameters
@@ -72,6 +79,9 @@ def robust(stack: FocusStack, params: Params, progress: Progress = silent) -> Es
         Of which ``params.robust`` is used.
     progress : callable
         Listener.
+    room : int, optional
+        Bytes that the cost volumes may take. The engine then works in bands of rows, which takes
+        longer and changes nothing else; array code always holds them whole.
 
     Returns
     -------
@@ -79,57 +89,100 @@ def robust(stack: FocusStack, params: Params, progress: Progress = silent) -> Es
         With standard error and validity.
     """
     chosen = params.robust
-    front = FrontEnd(stack, chosen, progress)
-    volume = cost_volume(front, scales=2, wanted=chosen.coordinate, focus=stack.focus)
-    veto_ends(volume, front.strength)
+    front = measure(stack, chosen, progress)
+    progress("learning", 0, 1)
+    model = learn(front.curves, stack.shape, SCALES, wanted=chosen.coordinate, focus=stack.focus)
+    progress("searching", 0, 3)
     weight = jump_weight(front.gradient)
-    progress("searching", 0, 1)
-    slope = chosen.smoothness * chosen.slope_penalty * volume.step / volume.peak_width
-    jump = chosen.smoothness * chosen.jump_penalty * weight
-    total = semi_global(volume.cost, slope, np.maximum(jump, slope))
-    progress("searching", 1, 1)
-    solution = refine(volume, lowest(total) * np.float32(volume.step), weight, chosen, progress)
-    label = solution.d * np.float32(1.0 / volume.step)
-    margin = second_well(total, label, RIVAL_DISTANCE / volume.step)
+    slope = chosen.smoothness * chosen.slope_penalty * model.step / model.peak_width
+    jump = np.maximum(np.float32(chosen.smoothness * chosen.jump_penalty) * weight, slope)
+    found = search(
+        front.contrast,
+        model,
+        overshadowed(front.strength),
+        end_labels(model),
+        slope,
+        jump,
+        band_count(stack.shape, model.labels, room),
+    )
+    progress("searching", 1, 3)
+    d_0 = found.start() * np.float32(model.step)
+    progress("searching", 2, 3)
+    solution = refine(found.term(), model, d_0, weight, chosen, progress)
+    label = solution.d * np.float32(1.0 / model.step)
+    margin, bend, cost = found.judge(label, RIVAL_DISTANCE / model.step, curvature_reach(model))
+    progress("searching", 3, 3)
     return Estimate(
         index=solution.d,
         margin=np.clip(margin, -MARGIN_LIMIT, MARGIN_LIMIT),
         trace=solution.trace,
-        sigma=standard_error(total, label, volume.step, volume.peak_width),
-        known=evidence(volume, label) >= NOISE_EVIDENCE / len(stack),
-        notes=volume.describe(),
+        sigma=standard_error(bend, model),
+        known=evidence(cost, model) >= NOISE_EVIDENCE / len(stack),
+        notes=model.describe(),
     )
 
 
-def veto_ends(volume: CostVolume, strength: Float, reach: float = 1.0) -> None:
-    r"""Weaken, in place, depths at the ends of the range that only a strong neighbour suggests.
+def measure(stack: FocusStack, params: RobustParams, progress: Progress = silent) -> Scales:
+    """Look at every frame once, and return its contrast at two scales."""
+    front = None
+    for k, frame in enumerate(track(stack.ahead(), "contrast", len(stack), progress)):
+        if front is None:
+            front = two_scales(frame, len(stack), stack.shape, stack.scale, params)
+        front.add(k, frame)
+    assert front is not None  # a stack has frames
+    return front
+
+
+def band_count(shape: tuple[int, int], labels: int, room: int | None) -> int:
+    """Return in how many bands the volumes fit into `room` bytes; one without a limit."""
+    if room is None or not native.in_use():
+        return 1
+    from varfocus.native.search import band_count as of_engine
+
+    return of_engine(shape, labels, room)
+
+
+def overshadowed(strength: Float) -> Float:
+    r"""Return how much of a peak at an end of the range is to be disbelieved, 0 … 1.
 
     One blur radius beside something bright, a plain pixel is sharpest in the first or last frame.
-    Within `reach` frames of either end C is multiplied by 1 − r(1 − f²), r rising to 1 at the end,
-    with f = min(1, 5·strength / strongest within 21×21 pixels): a peak at an end counts if it is
-    a fifth as strong as what is around it.
+    1 − f² with f = min(1, 5·strength / strongest within 21×21 pixels): a peak at an end counts if
+    it is a fifth as strong as what is around it.
 
     Parameters
     ----------
-    volume : CostVolume
-        Changed in place.
     strength : ndarray of shape (H, W), float32
         Range over focus of each pixel's contrast.
-    reach : float
-        In frames.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float32
+        What C loses at the very end of the range: see `end_labels`.
     """
     around = ndimage.maximum_filter(strength, VETO_WINDOW, mode="nearest")
     around = ndimage.gaussian_filter(around, VETO_WINDOW / 4, mode="nearest")
-    share = np.clip(5.0 * strength / np.maximum(around, np.finfo(np.float32).tiny), 0.0, 1.0)
-    lost = 1.0 - share**2
-    last = volume.coordinate.n - 1
-    for label, cost in enumerate(volume.cost):
-        distance = min(label * volume.step, last - label * volume.step)
-        if distance < reach:
-            cost *= 1.0 - np.float32(1.0 - distance / reach) * lost
+    ratio = strength / np.maximum(around, np.finfo(np.float32).tiny)
+    lost: Float = (1.0 - np.minimum(5.0 * ratio, 1.0) ** 2).astype(np.float32, copy=False)
+    return lost
 
 
-def standard_error(total: Float, label: Float, step: float, unit: float) -> Float:
+def end_labels(model: Model) -> Float:
+    """Return how near each label is to an end of the range: 1 there, 0 a frame away, ``(L,)``.
+
+    C is multiplied by 1 − this times `overshadowed`.
+    """
+    label = np.arange(model.labels, dtype=np.float64)
+    distance = model.step * np.minimum(label, model.labels - 1 - label)
+    return np.maximum(1.0 - distance / VETO_REACH, 0.0).astype(np.float32)
+
+
+def curvature_reach(model: Model) -> int:
+    """Return the distance in labels at which the curvature of the aggregated cost is taken."""
+    reach = round(CURVATURE_REACH * model.peak_width / model.step)
+    return min(max(reach, 1), (model.labels - 1) // 2)
+
+
+def standard_error(bend: Float, model: Model) -> Float:
     r"""Return the standard error of the depth where it is not grossly wrong.
 
     .. math:: σ = σ_1 u / \sqrt{A''/8}, \qquad A''/8 ≥ 0.35,
@@ -141,27 +194,23 @@ def standard_error(total: Float, label: Float, step: float, unit: float) -> Floa
 
     Parameters
     ----------
-    total : ndarray of shape (L, H, W), float32
-        Aggregated cost A.
-    label : ndarray of shape (H, W), float32
-        Chosen depth in labels.
-    step : float
-        Distance of labels in frames.
-    unit : float
-        Half width u of a peak in frames.
+    bend : ndarray of shape (H, W), float32
+        A″ per label².
+    model : Model
+        Gives the half width u of a peak.
 
     Returns
     -------
     ndarray of shape (H, W), float32
         σ in frames.
     """
-    reach = min(max(round(CURVATURE_REACH * unit / step), 1), (total.shape[0] - 1) // 2)
-    bend = curvature(total, label, reach) * np.float32((unit / step) ** 2 / PATHS)
-    sigma: Float = np.float32(SIGMA_SCALE * unit) / np.sqrt(np.maximum(bend, np.float32(FLATTEST)))
+    unit = model.peak_width
+    curved = np.maximum(bend * np.float32((unit / model.step) ** 2 / PATHS), np.float32(FLATTEST))
+    sigma: Float = (np.float32(SIGMA_SCALE * unit) / np.sqrt(curved)).astype(np.float32, copy=False)
     return sigma
 
 
-def evidence(volume: CostVolume, label: Float) -> Float:
+def evidence(cost: Float, model: Model) -> Float:
     """Return what speaks for the chosen depth around each pixel, in nats.
 
     The mean over 9×9 pixels of −C(d): how much better a peak at that depth explains the contrast
@@ -170,66 +219,23 @@ def evidence(volume: CostVolume, label: Float) -> Float:
 
     Parameters
     ----------
-    volume : CostVolume
-        C.
-    label : ndarray of shape (H, W), float32
-        Chosen depth in labels.
+    cost : ndarray of shape (H, W), float32
+        C(d).
+    model : Model
+        Tells the unit of C.
 
     Returns
     -------
     ndarray of shape (H, W), float32
         Not below zero but for interpolation.
     """
-    value = catmull_rom(volume.cost, label)[0] * np.float32(-volume.depth_of_well)
-    mean: Float = box_mean(value, EVIDENCE_WINDOW)
+    mean: Float = box_mean(cost * np.float32(-model.depth_of_well), EVIDENCE_WINDOW)
     return mean
 
 
-class FrontEnd:
-    """Measures contrast at one scale after the other, and in passing the edges of the picture.
-
-    Parameters
-    ----------
-    stack : FocusStack
-        Frames; each is decoded once per scale.
-    params : RobustParams
-        Blur and support.
-    progress : callable
-        Listener.
-
-    Attributes
-    ----------
-    gradient : ndarray of shape (H, W), float32
-        Largest squared brightness gradient over the frames at the coarse scale.
-    strength : ndarray of shape (H, W), float32
-        Range over the frames of the contrast at the coarse scale.
-    """
-
-    def __init__(
-        self, stack: FocusStack, params: RobustParams, progress: Progress = silent
-    ) -> None:
-        self._stack, self._params, self._progress = stack, params, progress
-        self.gradient: Float = np.zeros(stack.shape, np.float32)
-        self.strength: Float = np.zeros(stack.shape, np.float32)
-
-    def __call__(self, scale: int) -> Float:
-        """Return the contrast ``(n, H, W)`` of the frames (0), or of the smoothed frames (1)."""
-        stack, n = self._stack, len(self._stack)
-        volume = np.empty((n, *stack.shape), np.float32)
-        stage = "contrast, coarse" if scale else "contrast, fine"
-        for k, frame in enumerate(track(stack.ahead(), stage, n, self._progress)):
-            image = stack.as_unit(frame)
-            if scale:
-                image = gaussian(image, self._params.coarse_blur)
-                np.maximum(self.gradient, gradient_energy(image), out=self.gradient)
-            volume[k] = gaussian(mlap(image), self._params.support)
-        if scale:
-            self.strength = volume.max(axis=0) - volume.min(axis=0)
-        return volume
-
-
 def refine(
-    volume: CostVolume,
+    data: VolumeTerm | WindowTerm,
+    model: Model,
     d_0: Float,
     weight: Float,
     params: RobustParams,
@@ -239,14 +245,17 @@ def refine(
 
     Parameters
     ----------
-    volume : CostVolume
-        C at its labels.
+    data : VolumeTerm or WindowTerm
+        Σ C(d).
+    model : Model
+        Tells the unit of depth and how sharply C bends.
     d_0 : ndarray of shape (H, W), float32
         First guess in frames.
     weight : ndarray of shape (H, W), float32
         How dear jumps are at each pixel.
     params : RobustParams
-        α, ε, iterations.
+        α, ε, iterations; `tgv` above 0 puts second-order TGV in the place of Huber-TV, which is
+        minimised by the paper's linearised ADMM.
     progress : callable
         Listener.
 
@@ -255,25 +264,25 @@ def refine(
     Solution
         d in frames.
     """
-    unit = volume.peak_width
+    unit = model.peak_width
     # A picture twice as wide has twice the jumps to cross but four times the data to hold them.
     size = float(np.clip(np.sqrt(d_0.size) / REFERENCE_SIZE, 0.125, 8.0))
     # Dearer than texture a plain area need not be here: it would flatten faint slopes. And what the
     # start tore apart stays apart: its jumps are decided, to smooth them would only blur them.
     torn = magnitude(K(d_0)) > params.cut * unit
     weight = np.minimum(weight, 1.0) * np.where(torn, np.float32(TORN), np.float32(1.0))
-    # The step must suit all but the most sharply bent curves; those are held by their depth.
-    bend = float(np.percentile(steepest_curvature(volume.cost), 90)) / volume.step**2
     solver = SolverParams(
         alpha=params.smoothness * params.huber_weight * size / unit,
         iterations=params.refinement,
-        tau=1.0 / max(bend, 1e-6),
+        # The step must suit all but the most sharply bent curves; those are held by their depth.
+        tau=1.0 / max(model.sharpest_bend, 1e-6),
     )
-    return linearised_admm(
-        VolumeTerm(volume.cost, volume.step),
-        d_0,
-        solver,
-        lambda done, *_: progress("refining", done, solver.iterations),
-        regulariser=TGV(params.tgv, weight) if params.tgv else HuberTV(params.huber * unit, weight),
-        warm=True,
-    )
+
+    def report(done: int, *_: object) -> None:
+        progress("refining", done, solver.iterations)
+
+    if params.tgv:
+        smooth = TGV(params.tgv, weight)
+        return linearised_admm(data, d_0, solver, report, regulariser=smooth, warm=True)
+    huber = HuberTV(params.huber * unit, weight)
+    return huber_primal_dual(data, d_0, solver, report, regulariser=huber, unit=unit)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus import coordinate
+from varfocus import coordinate, native
 from varfocus.coordinate import Coordinate, label_frames
 
 Float = NDArray[np.float32]
@@ -124,12 +124,44 @@ def explained(templates: Float, v: Float) -> Float:
     ndarray of shape (L, P), float32
         What the best template at each label explains of ‖v‖².
     """
+    if native.accepts(templates, v):
+        return native.explained(templates, v)
     best: Float = templates[0] @ v
     for wider in templates[1:]:
         np.maximum(best, wider @ v, out=best)
     np.maximum(best, 0.0, out=best)
     best *= best
     return best
+
+
+def best_match(templates: Float, v: Float) -> tuple[Float, NDArray[np.intp], NDArray[np.intp]]:
+    """Return max_{w,l} ⟨T_{l,w}, v⟩ of each curve, and at which width and label it is.
+
+    Parameters
+    ----------
+    templates : ndarray of shape (W, L, n), float32
+        Unit templates.
+    v : ndarray of shape (n, P), float32
+        Curves of P pixels, their mean over frames removed.
+
+    Returns
+    -------
+    tuple of three ndarrays of shape (P,)
+        Value, 0-based width and label; the first of equals.
+    """
+    if native.accepts(templates, v):
+        best, number = native.best_match(templates, v)
+        return best, *np.divmod(number.astype(np.intp), templates.shape[1])
+    best = np.full(v.shape[1], -np.inf, np.float32)
+    width, label = np.zeros((2, v.shape[1]), np.intp)
+    for w, of_width in enumerate(templates):
+        match = of_width @ v
+        at = match.argmax(axis=0)
+        value = np.take_along_axis(match, at[None], axis=0)[0]
+        better = value > best
+        best = np.where(better, value, best)
+        width, label = np.where(better, w, width), np.where(better, at, label)
+    return best, width, label
 
 
 def centred(curves: Float) -> Float:
@@ -167,23 +199,16 @@ def fit_bank(
     for exponent in exponents:
         chosen = _common_widths(make_templates(axis, exponent, trial, TRIAL_LABELS), trial, v)
         grid = np.geomspace(*chosen, widths)
-        share = explained(make_templates(axis, exponent, grid, TRIAL_LABELS), v).max(axis=0)
-        misfit = 1.0 - float(np.mean(share / energy, dtype=np.float64))
+        best, _, _ = best_match(make_templates(axis, exponent, grid, TRIAL_LABELS), v)
+        share = np.maximum(best, 0.0) ** 2 / energy
+        misfit = 1.0 - float(np.mean(share, dtype=np.float64))
         fits.append(Bank(axis, exponent, grid, misfit))
     return min(fits, key=lambda fit: fit.misfit)
 
 
 def _common_widths(templates: Float, widths: NDArray[np.float64], v: Float) -> tuple[float, float]:
     """Return the quantiles of the width of the best template over curves that peak inside."""
-    best = np.full(v.shape[1], -np.inf, np.float32)
-    width, label = np.zeros((2, v.shape[1]), np.intp)
-    for w, of_width in enumerate(templates):
-        match = of_width @ v
-        at = match.argmax(axis=0)
-        value = np.take_along_axis(match, at[None], axis=0)[0]
-        better = value > best
-        best = np.where(better, value, best)
-        width, label = np.where(better, w, width), np.where(better, at, label)
+    _, width, label = best_match(templates, v)
     margin = templates.shape[1] // 8
     inside = (label > margin) & (label < templates.shape[1] - 1 - margin)
     counted = width[inside] if inside.sum() >= 50 else width

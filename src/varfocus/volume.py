@@ -14,8 +14,8 @@ from __future__ import annotations
 from varfocus.arrays import Array, namespace
 
 
-def catmull_rom(volume: Array, u: Array) -> tuple[Array, Array]:
-    """Return value and derivative of every pixel's curve.
+def catmull_rom(volume: Array, u: Array) -> tuple[Array, Array, Array]:
+    """Return value, first and second derivative of every pixel's curve.
 
     Parameters
     ----------
@@ -26,13 +26,12 @@ def catmull_rom(volume: Array, u: Array) -> tuple[Array, Array]:
 
     Returns
     -------
-    tuple of two arrays of shape (H, W)
-        q(u), and q′(u) per label.
+    tuple of three arrays of shape (H, W)
+        q(u), q′(u) per label, and q″(u) per label².
     """
     xp = namespace(volume)
     last = volume.shape[0] - 1
     i = xp.clip(xp.astype(xp.floor(u), xp.int64), 0, last - 1)
-    t = u - xp.astype(i, u.dtype)
 
     def sample(k: Array) -> Array:
         return xp.take_along_axis(volume, k[None, ...], axis=0)[0, ...]
@@ -40,13 +39,18 @@ def catmull_rom(volume: Array, u: Array) -> tuple[Array, Array]:
     b, c = sample(i), sample(i + 1)
     a = xp.where(i > 0, sample(xp.clip(i - 1, 0, last)), 2 * b - c)
     e = xp.where(i < last - 1, sample(xp.clip(i + 2, 0, last)), 2 * c - b)
+    return cubic(a, b, c, e, u - xp.astype(i, u.dtype))
+
+
+def cubic(a: Array, b: Array, c: Array, e: Array, t: Array) -> tuple[Array, Array, Array]:
+    """Return q(t), q′(t) and q″(t) of the cubic through b and c, with neighbours a and e."""
     linear, square, cube = (
         0.5 * (c - a),
         a - 2.5 * b + 2 * c - 0.5 * e,
         1.5 * (b - c) + 0.5 * (e - a),
     )
     value = b + t * (linear + t * (square + t * cube))
-    return value, linear + t * (2 * square + 3 * t * cube)
+    return value, linear + t * (2 * square + 3 * t * cube), 2 * square + 6 * t * cube
 
 
 def steepest_curvature(volume: Array) -> Array:

@@ -31,8 +31,10 @@ __all__ = [
     "accepts",
     "add_expanded",
     "available",
+    "best_match",
     "box_mean",
     "energy_terms",
+    "explained",
     "fusion_level",
     "halve",
     "in_use",
@@ -296,6 +298,36 @@ def primal_dual(
             "expected positive alpha and sigma, and iterations of at least 0",
         )
     kernels.primal_dual(a, d, p, alpha, sigma, iterations, thread_count())
+
+
+def best_match(
+    templates: NDArray[np.float32], v: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Return the largest product of each curve and its number: `varfocus.templates.best_match`."""
+    templates, v = _templates(templates, v)
+    best, number = np.empty(v.shape[1], np.float32), np.empty(v.shape[1], np.int32)
+    kernels.best_match(templates, v, best, number, thread_count())
+    return best, number
+
+
+def explained(templates: NDArray[np.float32], v: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return what templates explain of curves: `varfocus.templates.explained`."""
+    templates, v = _templates(templates, v)
+    out = np.empty((templates.shape[1], v.shape[1]), np.float32)
+    kernels.explained(templates, v, out, thread_count())
+    return out
+
+
+def _templates(
+    templates: NDArray[Any], v: NDArray[Any]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    templates, v = _planes("templates", templates), _image("curves", v)
+    if templates.shape[2] != v.shape[0]:
+        raise ParameterError(
+            f"received templates of shape {templates.shape} and curves of shape {v.shape}",
+            "expected (widths, labels, frames) and (frames, pixels)",
+        )
+    return templates, v
 
 
 def _processors() -> int:

@@ -61,3 +61,81 @@ def fusion_level(
     chosen: NDArray[Any],
     threads: int,
 ) -> None: ...
+def two_scales(
+    frame: NDArray[Any],
+    scale: float,
+    blur: Floats,
+    support: Floats,
+    fine: NDArray[Any],
+    coarse: NDArray[Any],
+    gradient: Floats,
+    smallest: Floats,
+    largest: Floats,
+    threads: int,
+) -> None: ...
+def best_match(
+    bank: Floats, v: Floats, best: Floats, number: NDArray[Any], threads: int
+) -> None: ...
+def explained(bank: Floats, v: Floats, out: Floats, threads: int) -> None: ...
+def cost(
+    contrast: NDArray[Any],
+    basis: Floats,
+    bank: Floats,
+    noise: Floats,
+    ends: Floats,
+    unit: float,
+    labels: int,
+    lost: Floats,
+    first_row: int,
+    out: Floats,
+    threads: int,
+) -> None: ...
+def semi_global(
+    cost: Floats,
+    p1: float,
+    jump: Floats,
+    first_row: int,
+    upward: bool,
+    entering: Floats,
+    total: Floats,
+    leaving: Floats,
+    threads: int,
+) -> None: ...
+def lowest(volume: Floats, labels: int, out: Floats, threads: int) -> None: ...
+def judge(
+    total: Floats,
+    cost: Floats,
+    labels: int,
+    label: Floats,
+    distance: float,
+    reach: int,
+    lead: Floats,
+    bend: Floats,
+    value: Floats,
+    threads: int,
+) -> None: ...
+def cut_windows(
+    cost: Floats,
+    labels: int,
+    label: Floats,
+    samples: NDArray[Any],
+    scale: Floats,
+    base: NDArray[Any],
+    offsets: NDArray[Any],
+    threads: int,
+) -> None: ...
+def huber_primal_dual(
+    samples: NDArray[Any],
+    scale: Floats,
+    base: NDArray[Any],
+    offsets: NDArray[Any],
+    weight: Floats,
+    step: float,
+    alpha: float,
+    epsilon: float,
+    sigma: float,
+    d: Floats,
+    p: Floats,
+    iterations: int,
+    threads: int,
+) -> tuple[float, float]: ...

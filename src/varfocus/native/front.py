@@ -62,7 +62,7 @@ class ContrastPass:
                 f"received frame number {k}", f"expected 0 to {self._matrix.shape[1] - 1}"
             )
         slot = self._slots[len(self._pending)]
-        kernels.contrast(_pixels(frame), slot, thread_count())
+        kernels.contrast(pixels(frame), slot, thread_count())
         self._pending.append(k)
         if len(self._pending) == BATCH:
             self._take_in()
@@ -119,7 +119,7 @@ class ContrastPass:
         self._pending.clear()
 
 
-def _pixels(frame: NDArray[Any]) -> NDArray[Any]:
+def pixels(frame: NDArray[Any]) -> NDArray[Any]:
     """Return the colours as ``(H, W, C)``, copied only if a row's numbers are not in one piece."""
     pixels = frame[:, :, None] if frame.ndim == 2 else frame[:, :, :3]
     size = pixels.itemsize

@@ -144,4 +144,113 @@ struct FusionLevel {
 void fusion_level(const FusionFrame& frame, const FusionLevel& level, Size size, int channels,
                   int threads);
 
+// --- scales.cpp: varfocus.front.TwoScales ----------------------------------------------------
+
+// A symmetric kernel: weights of the centre and of the neighbours at distance 1 … radius.
+struct Smoothing {
+    const float* weights;
+    int radius;
+};
+struct TwoScales {
+    float scale;  // maps pixel values to [0, 1]
+    Smoothing blur, support;
+};
+// All (H, W). fine, coarse: compact.hpp; gradient, largest: raised; smallest: lowered.
+struct ScaleOutputs {
+    std::uint16_t *fine, *coarse;
+    float *gradient, *smallest, *largest;
+};
+void two_scales(const FrameView<std::uint8_t>& frame, const TwoScales& how, const ScaleOutputs& out,
+                int threads);
+void two_scales(const FrameView<std::uint16_t>& frame, const TwoScales& how,
+                const ScaleOutputs& out, int threads);
+void two_scales(const FrameView<float>& frame, const TwoScales& how, const ScaleOutputs& out,
+                int threads);
+
+// --- volumes (H, W, stride): `labels` numbers per pixel, then NO_LABEL up to a multiple of 16 ----
+
+constexpr float NO_LABEL = 1e30f;
+
+// --- templates.cpp: varfocus.templates ---------------------------------------------------------
+
+struct Templates {
+    const float* data;  // (widths, labels, frames)
+    int widths, labels, frames;
+};
+// Curves v (frames, pixels). Largest product of each, and at which width · labels + label it is.
+void best_match(const Templates& bank, const float* v, int pixels, float* best,
+                std::int32_t* number, int threads);
+// max over widths of max(⟨T, v⟩, 0)², (labels, pixels).
+void explained(const Templates& bank, const float* v, int pixels, float* out, int threads);
+
+// --- likelihood.cpp: varfocus.likelihood.cost_volume, and the veto of varfocus.robust -----------
+
+struct CostModel {
+    int scales, frames, rank, widths, labels, stride;
+    const float* basis;  // (scales, rank, frames), or null: curves are not projected, rank = frames
+    const float* bank;   // (scales, widths, rank, stride)
+    const float* noise;  // (scales)
+    const float* ends;   // (stride): share of a pixel's `lost` that a label loses
+    float unit;          // what costs in nats are multiplied by
+};
+
+// contrast: rows of (scales · frames, H, W), `plane` numbers apart; lost (h, W); out (h, W, stride).
+void cost(const CostModel& model, const std::uint16_t* contrast, std::ptrdiff_t plane,
+          const float* lost, float* out, Size size, int threads);
+
+// --- semi_global.cpp: varfocus.minimise.semi_global ---------------------------------------------
+
+// Four paths through a band of rows. `entering` and `leaving` (3, W, stride) hold the path costs
+// of the row before the band and of its last row, in the direction of the sweep; null at the border
+// of the image, and where nobody asks. `total`, unless null, is set by the downward sweep and added
+// to by the upward one.
+struct SemiGlobal {
+    int stride;
+    float p1;
+    const float* jump;  // (H of the whole image, W)
+    int first_row;      // of the band
+    bool upward;
+    const float *cost, *entering;  // (h, W, stride)
+    float *total, *leaving;
+};
+void semi_global(const SemiGlobal& problem, Size size, int threads);
+
+// --- volume.cpp ------------------------------------------------------------------------------
+
+// varfocus.minimise.semi_global.lowest; at least 3 labels.
+void lowest(const float* volume, int labels, int stride, float* out, Size size, int threads);
+
+struct Judgement {
+    int labels, stride, reach;  // reach ≤ (labels − 1)/2
+    float distance;
+};
+// Lead over the best label further away than `distance`, second difference over `reach` labels,
+// both of `total`, and the cubic's value of `cost`, at a fractional label.
+void judge(const Judgement& how, const float* total, const float* cost, const float* label,
+           float* lead, float* bend, float* value, Size size, int threads);
+
+// The samples of labels base − 1 … base + WINDOW − 2 around a depth, which may then move within
+// base … base + WINDOW − 3: C = offset + scale · sample; of the offsets only sums over rows.
+constexpr int WINDOW = 16;
+struct Windows {
+    std::uint16_t* samples;  // (H, W, WINDOW)
+    float* scale;            // (H, W)
+    std::int16_t* base;      // (H, W)
+    double* offsets;         // (H)
+};
+void cut_windows(const float* cost, const float* label, int labels, int stride, Windows out,
+                 Size size, int threads);
+
+// --- huber.cpp: varfocus.minimise.huber --------------------------------------------------------
+
+struct HuberProblem {
+    Windows windows;
+    const float* weight;  // (H, W)
+    float step, alpha, epsilon, sigma;
+};
+void huber_primal_dual(const HuberProblem& problem, float* d, float* p, int iterations, Size size,
+                       int threads);
+// Σ C(d) and Σ w φ_ε(|Kd|).
+EnergyTerms huber_terms(const HuberProblem& problem, const float* d, Size size, int threads);
+
 }  // namespace varfocus

@@ -27,6 +27,8 @@ using Planes = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
+using Volumes = nb::ndarray<T, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+template <class T>
 using Strided = nb::ndarray<const T, nb::ndim<3>, nb::device::cpu>;
 
 // Keeps width · stride and similar products well inside an int.
@@ -83,17 +85,21 @@ void require_number(const char* name, double value, bool ok) {
     require(std::isfinite(value) && ok, std::string("received ") + name + " out of range");
 }
 
-template <class Pixel, class Contrast>
-void contrast(Strided<Pixel> frame, Image<Contrast> out, int threads) {
+template <class Pixel>
+varfocus::FrameView<Pixel> frame_view(const Strided<Pixel>& frame) {
     const Size size = size_of(frame.shape(0), frame.shape(1));
     const std::size_t channels = frame.shape(2);
-    require_image("out", out, size);
     require(channels >= 1 && channels <= 3, "expected 1 to 3 channels");
     require(frame.stride(2) == 1 || channels == 1, "expected channels next to each other");
     require(frame.stride(1) >= std::int64_t(channels) && frame.stride(1) <= 4,
             "expected 1 to 4 numbers per pixel, pixels of a row next to each other");
-    const varfocus::FrameView<Pixel> view{frame.data(), size, int(channels), frame.stride(0),
-                                          frame.stride(1)};
+    return {frame.data(), size, int(channels), frame.stride(0), frame.stride(1)};
+}
+
+template <class Pixel, class Contrast>
+void contrast(Strided<Pixel> frame, Image<Contrast> out, int threads) {
+    const varfocus::FrameView<Pixel> view = frame_view(frame);
+    require_image("out", out, view.size);
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
     varfocus::contrast(view, out.data(), threads);
@@ -291,6 +297,250 @@ void margin(Planes<const float> a, Image<const float> basis, float rival_distanc
     varfocus::margin(a.data(), degree, table, index.data(), out.data(), size, threads);
 }
 
+// --- the robust method -----------------------------------------------------------------------
+
+constexpr int MOST_LABELS = 30000;
+
+varfocus::Smoothing smoothing(const Vector<const float>& weights) {
+    require(weights.shape(0) >= 1 && weights.shape(0) <= WIDEST_WINDOW / 2,
+            "expected 1 to 999 weights of a smoothing kernel");
+    return {weights.data(), int(weights.shape(0)) - 1};
+}
+
+template <class Pixel>
+void two_scales(Strided<Pixel> frame, float scale, Vector<const float> blur,
+                Vector<const float> support, Image<std::uint16_t> fine,
+                Image<std::uint16_t> coarse, Image<float> gradient, Image<float> smallest,
+                Image<float> largest, int threads) {
+    const varfocus::FrameView<Pixel> view = frame_view(frame);
+    require_image("fine", fine, view.size);
+    require_image("coarse", coarse, view.size);
+    require_image("gradient", gradient, view.size);
+    require_image("smallest", smallest, view.size);
+    require_image("largest", largest, view.size);
+    require_number("scale", scale, scale > 0.0f);
+    const varfocus::TwoScales how{scale, smoothing(blur), smoothing(support)};
+    const varfocus::ScaleOutputs out{fine.data(), coarse.data(), gradient.data(), smallest.data(),
+                                     largest.data()};
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    varfocus::two_scales(view, how, out, threads);
+}
+
+varfocus::Templates checked_templates(const Planes<const float>& bank,
+                                      const Image<const float>& v) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        require(bank.shape(axis) >= 1 && bank.shape(axis) <= 1 << 20,
+                "expected templates of shape (widths, labels, frames)");
+    }
+    require(bank.shape(0) * bank.shape(1) < std::size_t(1) << 30, "received too many templates");
+    image_size(v);
+    require(v.shape(0) == bank.shape(2), "expected as many frames as the templates have");
+    return {bank.data(), int(bank.shape(0)), int(bank.shape(1)), int(bank.shape(2))};
+}
+
+void best_match(Planes<const float> bank, Image<const float> v, Vector<float> best,
+                Vector<std::int32_t> number, int threads) {
+    const varfocus::Templates templates = checked_templates(bank, v);
+    require(best.shape(0) == v.shape(1) && number.shape(0) == v.shape(1),
+            "expected one result per pixel");
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    varfocus::best_match(templates, v.data(), int(v.shape(1)), best.data(), number.data(),
+                         threads);
+}
+
+void explained(Planes<const float> bank, Image<const float> v, Image<float> out, int threads) {
+    const varfocus::Templates templates = checked_templates(bank, v);
+    require(out.shape(0) == bank.shape(1) && out.shape(1) == v.shape(1),
+            "expected out of shape (labels, pixels)");
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    varfocus::explained(templates, v.data(), int(v.shape(1)), out.data(), threads);
+}
+
+// Labels of a volume whose last axis is padded to a multiple of 16.
+void require_labels(int labels, std::size_t stride, int least) {
+    require(labels >= least && labels <= MOST_LABELS && std::size_t(labels) <= stride &&
+                stride % 16 == 0 && stride < std::size_t(labels) + 16,
+            "received labels that do not suit the volume; expected it padded to a multiple of 16");
+}
+
+void cost(Planes<const std::uint16_t> contrast, Planes<const float> basis,
+          Volumes<const float> bank, Vector<const float> noise, Vector<const float> ends,
+          float unit, int labels, Image<const float> lost, int first_row, Planes<float> out,
+          int threads) {
+    const Size size = size_of(out.shape(0), out.shape(1));
+    const std::size_t scales = bank.shape(0), widths = bank.shape(1), rank = bank.shape(2),
+                      stride = bank.shape(3);
+    require(scales >= 1 && scales <= 64 && widths >= 1 && widths <= 1024 && rank >= 1,
+            "expected a bank of shape (scales, widths, rank, labels)");
+    require(contrast.shape(0) % scales == 0, "expected as many planes for every scale");
+    const std::size_t frames = contrast.shape(0) / scales;
+    require(frames >= 1 && frames <= LONGEST_SIDE && rank <= frames, "received too many frames");
+    const bool projected = basis.shape(0) > 0;
+    require(projected ? basis.shape(0) == scales && basis.shape(1) == rank &&
+                            basis.shape(2) == frames
+                      : rank == frames,
+            "expected a basis of shape (scales, rank, frames), or none and rank = frames");
+    require_labels(labels, stride, 3);
+    require(out.shape(2) == stride && ends.shape(0) == stride && noise.shape(0) == scales,
+            "expected out, ends and noise to suit the bank");
+    require(first_row >= 0 && std::size_t(first_row) + out.shape(0) <= contrast.shape(1) &&
+                contrast.shape(2) == out.shape(1),
+            "received a band outside the image");
+    require(lost.shape(0) == contrast.shape(1) && lost.shape(1) == contrast.shape(2),
+            "received lost of a shape unlike the other images");
+    require_number("unit", unit, unit > 0.0f);
+    for (std::size_t s = 0; s < scales; ++s) {
+        require_number("noise", noise.data()[s], noise.data()[s] > 0.0f);
+    }
+    const varfocus::CostModel model{int(scales),
+                                    int(frames),
+                                    int(rank),
+                                    int(widths),
+                                    labels,
+                                    int(stride),
+                                    projected ? basis.data() : nullptr,
+                                    bank.data(),
+                                    noise.data(),
+                                    ends.data(),
+                                    unit};
+    const std::ptrdiff_t plane = std::ptrdiff_t(contrast.shape(1) * contrast.shape(2));
+    const std::ptrdiff_t at = std::ptrdiff_t(first_row) * size.width;
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    varfocus::cost(model, contrast.data() + at, plane, lost.data() + at, out.data(), size, threads);
+}
+
+// An empty array stands for a border of the image, or for what nobody asks for.
+template <class T>
+T* edge_data(const char* name, const Planes<T>& edge, std::size_t width, std::size_t stride) {
+    if (edge.shape(0) == 0) return nullptr;
+    require(edge.shape(0) == 3 && edge.shape(1) == width && edge.shape(2) == stride,
+            std::string("received ") + name + " of a shape other than (3, width, labels)");
+    return edge.data();
+}
+
+void semi_global(Planes<const float> cost, float p1, Image<const float> jump, int first_row,
+                 bool upward, Planes<const float> entering, Planes<float> total,
+                 Planes<float> leaving, int threads) {
+    const Size size = size_of(cost.shape(0), cost.shape(1));
+    const std::size_t stride = cost.shape(2);
+    require(stride > 0 && stride % 16 == 0 && stride <= MOST_LABELS,
+            "expected a volume padded to a multiple of 16 labels");
+    require(first_row >= 0 && std::size_t(first_row) + cost.shape(0) <= jump.shape(0) &&
+                jump.shape(1) == cost.shape(1),
+            "received a band outside the image");
+    require(total.shape(0) == 0 || (total.shape(0) == cost.shape(0) &&
+                                    total.shape(1) == cost.shape(1) && total.shape(2) == stride),
+            "received total of a shape unlike cost");
+    require(total.data() != cost.data() || total.shape(0) == 0, "expected total apart from cost");
+    require_number("p1", p1, p1 >= 0.0f);
+    const varfocus::SemiGlobal problem{
+        int(stride),
+        p1,
+        jump.data(),
+        first_row,
+        upward,
+        cost.data(),
+        edge_data("entering", entering, cost.shape(1), stride),
+        total.shape(0) == 0 ? nullptr : total.data(),
+        edge_data("leaving", leaving, cost.shape(1), stride)};
+    require(problem.entering == nullptr ||
+                (upward ? std::size_t(first_row) + cost.shape(0) < jump.shape(0) : first_row > 0),
+            "received path costs from outside the image");
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    varfocus::semi_global(problem, size, threads);
+}
+
+void lowest(Planes<const float> volume, int labels, Image<float> out, int threads) {
+    const Size size = size_of(volume.shape(0), volume.shape(1));
+    require_labels(labels, volume.shape(2), 3);
+    require_image("out", out, size);
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    varfocus::lowest(volume.data(), labels, int(volume.shape(2)), out.data(), size, threads);
+}
+
+void judge(Planes<const float> total, Planes<const float> cost, int labels,
+           Image<const float> label, float distance, int reach, Image<float> lead,
+           Image<float> bend, Image<float> value, int threads) {
+    const Size size = image_size(label);
+    require_labels(labels, total.shape(2), 3);
+    require_planes("total", total, std::size_t(size.height), {size.width, int(total.shape(2))});
+    require_planes("cost", cost, std::size_t(size.height), {size.width, int(total.shape(2))});
+    require_image("lead", lead, size);
+    require_image("bend", bend, size);
+    require_image("value", value, size);
+    require(reach >= 1 && 2 * reach <= labels - 1, "received a reach beyond the labels");
+    require_number("distance", distance, distance >= 0.0f);
+    const varfocus::Judgement how{labels, int(total.shape(2)), reach, distance};
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    varfocus::judge(how, total.data(), cost.data(), label.data(), lead.data(), bend.data(),
+                    value.data(), size, threads);
+}
+
+void cut_windows(Planes<const float> cost, int labels, Image<const float> label,
+                 Planes<std::uint16_t> samples, Image<float> scale, Image<std::int16_t> base,
+                 Vector<double> offsets, int threads) {
+    const Size size = image_size(label);
+    require_labels(labels, cost.shape(2), varfocus::WINDOW - 2);
+    require_planes("cost", cost, std::size_t(size.height), {size.width, int(cost.shape(2))});
+    require_planes("samples", samples, std::size_t(size.height), {size.width, varfocus::WINDOW});
+    require_image("scale", scale, size);
+    require_image("base", base, size);
+    require(int(offsets.shape(0)) == size.height, "expected one offset per row");
+    const varfocus::Windows out{samples.data(), scale.data(), base.data(), offsets.data()};
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    varfocus::cut_windows(cost.data(), label.data(), labels, int(cost.shape(2)), out, size,
+                          threads);
+}
+
+varfocus::HuberProblem huber_problem(const Planes<std::uint16_t>& samples, const Image<float>& scale,
+                                     const Image<std::int16_t>& base, const Vector<double>& offsets,
+                                     const Image<const float>& weight, float step, float alpha,
+                                     float epsilon, float sigma, Size size) {
+    require_planes("samples", samples, std::size_t(size.height), {size.width, varfocus::WINDOW});
+    require_image("scale", scale, size);
+    require_image("base", base, size);
+    require(int(offsets.shape(0)) == size.height, "expected one offset per row");
+    require_image("weight", weight, size);
+    require_number("step", step, step > 0.0f);
+    require_number("alpha", alpha, alpha >= 0.0f);
+    require_number("epsilon", epsilon, epsilon >= 0.0f);
+    require_number("sigma", sigma, sigma > 0.0f);
+    return {{samples.data(), scale.data(), base.data(), offsets.data()},
+            weight.data(),
+            step,
+            alpha,
+            epsilon,
+            sigma};
+}
+
+std::tuple<double, double> huber_primal_dual(Planes<std::uint16_t> samples, Image<float> scale,
+                                             Image<std::int16_t> base, Vector<double> offsets,
+                                             Image<const float> weight, float step, float alpha,
+                                             float epsilon, float sigma, Image<float> d,
+                                             Planes<float> p, int iterations, int threads) {
+    const Size size = image_size(d);
+    const varfocus::HuberProblem problem =
+        huber_problem(samples, scale, base, offsets, weight, step, alpha, epsilon, sigma, size);
+    require_planes("p", p, 2, size);
+    require(iterations >= 0 && iterations < (1 << 24), "received iterations out of range");
+    threads = checked_threads(threads);
+    varfocus::EnergyTerms terms{};
+    {
+        nb::gil_scoped_release release;
+        varfocus::huber_primal_dual(problem, d.data(), p.data(), iterations, size, threads);
+        terms = varfocus::huber_terms(problem, d.data(), size, threads);
+    }
+    return {terms.data, terms.tv};
+}
+
 }  // namespace
 
 NB_MODULE(_kernels, m) {
@@ -329,4 +579,29 @@ NB_MODULE(_kernels, m) {
     m.def("margin", &margin, array("a"), array("basis"), "rival_distance"_a, array("index"),
           array("out"), "threads"_a);
     m.def("slope", &slope, array("a"), array("d"), array("out"), "threads"_a);
+
+    const auto def_two_scales = [&](auto function) {
+        m.def("two_scales", function, array("frame"), "scale"_a, array("blur"), array("support"),
+              array("fine"), array("coarse"), array("gradient"), array("smallest"),
+              array("largest"), "threads"_a);
+    };
+    def_two_scales(&two_scales<std::uint8_t>);
+    def_two_scales(&two_scales<std::uint16_t>);
+    def_two_scales(&two_scales<float>);
+    m.def("best_match", &best_match, array("bank"), array("v"), array("best"), array("number"),
+          "threads"_a);
+    m.def("explained", &explained, array("bank"), array("v"), array("out"), "threads"_a);
+    m.def("cost", &cost, array("contrast"), array("basis"), array("bank"), array("noise"),
+          array("ends"), "unit"_a, "labels"_a, array("lost"), "first_row"_a, array("out"),
+          "threads"_a);
+    m.def("semi_global", &semi_global, array("cost"), "p1"_a, array("jump"), "first_row"_a,
+          "upward"_a, array("entering"), array("total"), array("leaving"), "threads"_a);
+    m.def("lowest", &lowest, array("volume"), "labels"_a, array("out"), "threads"_a);
+    m.def("judge", &judge, array("total"), array("cost"), "labels"_a, array("label"), "distance"_a,
+          "reach"_a, array("lead"), array("bend"), array("value"), "threads"_a);
+    m.def("cut_windows", &cut_windows, array("cost"), "labels"_a, array("label"), array("samples"),
+          array("scale"), array("base"), array("offsets"), "threads"_a);
+    m.def("huber_primal_dual", &huber_primal_dual, array("samples"), array("scale"), array("base"),
+          array("offsets"), array("weight"), "step"_a, "alpha"_a, "epsilon"_a, "sigma"_a,
+          array("d"), array("p"), "iterations"_a, "threads"_a);
 }

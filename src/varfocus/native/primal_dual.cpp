@@ -11,17 +11,13 @@
 // row i. Hence row i of d may be moved by the next iteration once step i + 1 is done.
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <condition_variable>
-#include <memory>
-#include <mutex>
 #include <vector>
 
 #include "curve.hpp"
 #include "kernels.hpp"
 #include "simd.hpp"
-#include "threads.hpp"
+#include "sweeps.hpp"
 
 namespace varfocus {
 namespace {
@@ -29,41 +25,6 @@ namespace {
 // Iterations per sweep: as many as keep their rows within a share of the second-level cache.
 constexpr int MOST_STAGES = 8;
 constexpr std::ptrdiff_t CACHE_BYTES = 800 * 1024;
-
-// How far behind a sleeper lets its leader get ahead before it wakes: waking costs as much as
-// some rows of work.
-constexpr int SLEEP_ROWS = 16;
-constexpr int SPINS = 400;
-
-// How many steps a sweep has finished, and who waits for it: at most one follower.
-class Progress {
-  public:
-    void publish(int steps) {
-        done_.store(steps);
-        if (steps >= wanted_.load()) {
-            std::lock_guard<std::mutex> lock(mutex_);
-            wake_.notify_one();
-        }
-    }
-
-    // Returns once `steps` are done; `all` is how many there will ever be.
-    void wait_for(int steps, int all) {
-        for (int spin = 0; spin < SPINS; ++spin) {
-            if (done_.load(std::memory_order_acquire) >= steps) return;
-        }
-        const int comfortable = std::min(steps + SLEEP_ROWS, all);
-        std::unique_lock<std::mutex> lock(mutex_);
-        wanted_.store(comfortable);
-        wake_.wait(lock, [&] { return done_.load() >= comfortable; });
-        wanted_.store(NOBODY);
-    }
-
-  private:
-    static constexpr int NOBODY = 1 << 30;
-    std::atomic<int> done_{0}, wanted_{NOBODY};
-    std::mutex mutex_;
-    std::condition_variable wake_;
-};
 
 // Scratch rows of one thread: force, c′, c″, and per stage 2d_new − d_old of two rows.
 struct Scratch {
@@ -151,28 +112,10 @@ int stages_for(const PrimalDual& problem, Size size) {
 void primal_dual(const PrimalDual& problem, float* d, float* p, Size size, int threads) {
     if (problem.iterations < 1) return;
     const int stages = std::min(stages_for(problem, size), problem.iterations);
-    const int sweeps = (problem.iterations + stages - 1) / stages;
-    const int steps = size.height + 1;
-    const std::unique_ptr<Progress[]> progress(new Progress[std::size_t(sweeps)]);
-    std::atomic<int> next{0};
-    // Sweeps are taken in order, so the sweep that one waits for is always under way or done.
-    run_on(std::min(threads, sweeps), [&] {
-        Scratch scratch(size.width, stages);
-        for (int sweep = next++; sweep < sweeps; sweep = next++) {
-            const int depth = std::min(stages, problem.iterations - sweep * stages);
-            for (int front = 0; front < steps + depth - 1; ++front) {
-                if (sweep > 0 && front < steps) {
-                    progress[sweep - 1].wait_for(std::min(front + 2, steps), steps);
-                }
-                for (int stage = 0; stage < depth; ++stage) {
-                    const int i = front - stage;
-                    if (i >= 0 && i < steps) step(problem, d, p, size, i, stage, scratch);
-                }
-                const int finished = front - (depth - 1) + 1;
-                if (finished > 0) progress[sweep].publish(finished);
-            }
-        }
-    });
+    run_sweeps(
+        problem.iterations, stages, size.height + 1, threads,
+        [&] { return Scratch(size.width, stages); },
+        [&](int i, int stage, Scratch& scratch) { step(problem, d, p, size, i, stage, scratch); });
 }
 
 }  // namespace varfocus

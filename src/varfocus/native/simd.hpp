@@ -28,6 +28,15 @@
 
 namespace varfocus {
 
+// Whether a function marked VARFOCUS_SIMD has 32 registers of 16 floats to work with.
+inline bool has_many_registers() {
+#if defined(VARFOCUS_CLONES)
+    return __builtin_cpu_supports("avx512f") != 0;
+#else
+    return false;
+#endif
+}
+
 // Written as comparisons, these are one instruction each; std::min on floats is not.
 VARFOCUS_INLINE float smaller(float a, float b) { return a < b ? a : b; }
 VARFOCUS_INLINE float larger(float a, float b) { return a > b ? a : b; }

@@ -1,0 +1,135 @@
+// Sixteen floats side by side, for the loops that no compiler keeps in registers by itself.
+//
+// GCC and Clang have such a type and split it as the instruction set demands; elsewhere it is an
+// array. Arguments go by reference: the ABI of wide vectors depends on the instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "simd.hpp"
+
+namespace varfocus {
+
+constexpr int LANES = 16;
+
+#if defined(__GNUC__)
+
+typedef float Lanes __attribute__((vector_size(4 * LANES)));
+typedef std::int32_t IntLanes __attribute__((vector_size(4 * LANES)));
+
+VARFOCUS_INLINE void fill(Lanes& a, float value) { a = value - Lanes{}; }
+VARFOCUS_INLINE void keep_smaller(Lanes& a, const Lanes& b) { a = a < b ? a : b; }
+VARFOCUS_INLINE void keep_larger(Lanes& a, const Lanes& b) { a = a > b ? a : b; }
+VARFOCUS_INLINE void bits_of(const Lanes& a, IntLanes& bits) { bits = (IntLanes)a; }
+VARFOCUS_INLINE void from_bits(const IntLanes& bits, Lanes& a) { a = (Lanes)bits; }
+VARFOCUS_INLINE void to_float(const IntLanes& whole, Lanes& a) {
+    a = __builtin_convertvector(whole, Lanes);
+}
+
+#else
+
+template <class T>
+struct LanesOf {
+    T v[LANES];
+    T& operator[](int i) { return v[i]; }
+    T operator[](int i) const { return v[i]; }
+};
+#define VARFOCUS_LANEWISE(op)                                                          \
+    template <class T>                                                                 \
+    VARFOCUS_INLINE LanesOf<T> operator op(const LanesOf<T>& a, const LanesOf<T>& b) { \
+        LanesOf<T> c;                                                                  \
+        for (int i = 0; i < LANES; ++i) c.v[i] = T(a.v[i] op b.v[i]);                  \
+        return c;                                                                      \
+    }                                                                                  \
+    template <class T>                                                                 \
+    VARFOCUS_INLINE LanesOf<T> operator op(const LanesOf<T>& a, T b) {                 \
+        LanesOf<T> c;                                                                  \
+        for (int i = 0; i < LANES; ++i) c.v[i] = T(a.v[i] op b);                       \
+        return c;                                                                      \
+    }
+VARFOCUS_LANEWISE(+)
+VARFOCUS_LANEWISE(-)
+VARFOCUS_LANEWISE(*)
+VARFOCUS_LANEWISE(/)
+#undef VARFOCUS_LANEWISE
+VARFOCUS_INLINE LanesOf<std::int32_t> operator>>(const LanesOf<std::int32_t>& a, int bits) {
+    LanesOf<std::int32_t> c;
+    for (int i = 0; i < LANES; ++i) c.v[i] = a.v[i] >> bits;
+    return c;
+}
+VARFOCUS_INLINE LanesOf<std::int32_t> operator<<(const LanesOf<std::int32_t>& a, int bits) {
+    LanesOf<std::int32_t> c;
+    for (int i = 0; i < LANES; ++i) c.v[i] = std::int32_t(std::uint32_t(a.v[i]) << bits);
+    return c;
+}
+using Lanes = LanesOf<float>;
+using IntLanes = LanesOf<std::int32_t>;
+
+VARFOCUS_INLINE void fill(Lanes& a, float value) {
+    for (int i = 0; i < LANES; ++i) a.v[i] = value;
+}
+VARFOCUS_INLINE void keep_smaller(Lanes& a, const Lanes& b) {
+    for (int i = 0; i < LANES; ++i) a.v[i] = smaller(a.v[i], b.v[i]);
+}
+VARFOCUS_INLINE void keep_larger(Lanes& a, const Lanes& b) {
+    for (int i = 0; i < LANES; ++i) a.v[i] = larger(a.v[i], b.v[i]);
+}
+VARFOCUS_INLINE void bits_of(const Lanes& a, IntLanes& bits) { std::memcpy(&bits, &a, sizeof a); }
+VARFOCUS_INLINE void from_bits(const IntLanes& bits, Lanes& a) { std::memcpy(&a, &bits, sizeof a); }
+VARFOCUS_INLINE void to_float(const IntLanes& whole, Lanes& a) {
+    for (int i = 0; i < LANES; ++i) a.v[i] = float(whole.v[i]);
+}
+
+#endif
+
+// Memory that starts where a vector should: loads that straddle two cache lines take twice as long.
+template <class T>
+struct LaneAllocator {
+    using value_type = T;
+    static constexpr std::align_val_t WHERE{sizeof(Lanes)};
+    LaneAllocator() = default;
+    template <class U>
+    LaneAllocator(const LaneAllocator<U>&) {}
+    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), WHERE)); }
+    void deallocate(T* p, std::size_t) { ::operator delete(p, WHERE); }
+};
+template <class T, class U>
+bool operator==(const LaneAllocator<T>&, const LaneAllocator<U>&) { return true; }
+template <class T, class U>
+bool operator!=(const LaneAllocator<T>&, const LaneAllocator<U>&) { return false; }
+using LaneVector = std::vector<float, LaneAllocator<float>>;
+
+VARFOCUS_INLINE void load(const float* from, Lanes& a) { std::memcpy(&a, from, sizeof a); }
+VARFOCUS_INLINE void store(const Lanes& a, float* to) { std::memcpy(to, &a, sizeof a); }
+
+VARFOCUS_INLINE float lowest_lane(const Lanes& a) {
+    float lane[LANES];
+    store(a, lane);
+    for (int half = LANES / 2; half > 0; half /= 2) {
+        for (int i = 0; i < half; ++i) lane[i] = smaller(lane[i], lane[i + half]);
+    }
+    return lane[0];
+}
+
+// Natural logarithm of positive normal numbers, to 2e-7 of its value or 3e-8, whichever is more.
+//
+// x = 2^k m with √½ ≤ m < √2, log m = 2 artanh s, s = (m − 1)/(m + 1): four terms of the series.
+VARFOCUS_INLINE void log_of(const Lanes& x, Lanes& out) {
+    constexpr std::int32_t ROOT_HALF = 0x3f3504f3;
+    IntLanes bits;
+    bits_of(x, bits);
+    const IntLanes exponent = (bits - ROOT_HALF) >> 23;
+    const IntLanes mantissa = bits - (exponent << 23);
+    Lanes m, k;
+    from_bits(mantissa, m);
+    to_float(exponent, k);
+    const Lanes s = (m - 1.0f) / (m + 1.0f), q = s * s;
+    const Lanes series = ((q * (2.0f / 7.0f) + 0.4f) * q + (2.0f / 3.0f)) * q + 2.0f;
+    out = k * 0.693147181f + series * s;
+}
+
+}  // namespace varfocus

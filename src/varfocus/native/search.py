@@ -1,0 +1,276 @@
+"""`varfocus.search.Search` on the kernels, in as many bands of rows as memory demands.
+
+Volumes are ``(rows, W, labels)``, labels padded to a multiple of 16, one band at a time. Paths run
+through all bands: a first sweep down the image keeps the path costs of the last row of each band, a
+second one goes up from band to band and completes the sums. So bands change nothing but the time:
+the cost is computed twice, and once more to judge the result. A single band is kept.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varfocus.energy import WindowTerm
+from varfocus.errors import ParameterError
+from varfocus.likelihood import Model
+from varfocus.minimise.semi_global import PATHS
+from varfocus.native import kernels, thread_count
+
+Float = NDArray[np.float32]
+
+LANES = 16
+"""Labels are padded to a multiple of this."""
+
+WINDOW = 16
+"""Samples of a curve that the refinement sees."""
+
+TEMPLATE_ERROR = 2e-5
+"""How far templates may be off, in their norm, to be combinations of fewer curves."""
+
+FEWEST_FRAMES = 48
+"""With fewer frames, templates are not worth combining from other curves."""
+
+FEWEST_ROWS = 64
+"""Narrower bands would mean more path costs to keep than volumes to hold."""
+
+NOTHING = np.empty((0, 0, 0), np.float32)
+"""Stands for path costs at the border of the image, and for results nobody asks for."""
+
+
+def padded(labels: int) -> int:
+    """Return the number of labels, with those that pad them."""
+    return -(-labels // LANES) * LANES
+
+
+def volume_bytes(shape: tuple[int, int], labels: int, bands: int) -> int:
+    """Return what a search in that many bands holds: two volumes, and path costs between bands."""
+    height, width = shape
+    rows = -(-height // bands)
+    return 4 * padded(labels) * width * (2 * rows + 6 * (bands - 1))
+
+
+def band_count(shape: tuple[int, int], labels: int, allowed: float) -> int:
+    """Return the smallest number of bands that takes no more than `allowed` bytes.
+
+    If there is none, the number that takes least.
+    """
+    counts = range(1, max(shape[0] // FEWEST_ROWS, 1) + 1)
+    fitting = (count for count in counts if volume_bytes(shape, labels, count) <= allowed)
+    least = min(counts, key=lambda count: volume_bytes(shape, labels, count))
+    return next(fitting, least)
+
+
+def aligned(shape: tuple[int, ...]) -> Float:
+    """Return an uninitialised float32 array that starts at a multiple of 64 bytes.
+
+    Vectors that straddle two cache lines would take twice as long to load.
+    """
+    raw = np.empty(4 * math.prod(shape) + 64, np.uint8)
+    first = -raw.ctypes.data % 64
+    return raw[first : first + 4 * math.prod(shape)].view(np.float32).reshape(shape)
+
+
+def compressed(model: Model) -> tuple[Float, Float]:
+    """Return templates as combinations of as few curves as describe them.
+
+    Templates of neighbouring labels and widths are much alike: with many frames, a basis of some
+    dozens describes hundreds of them, by a singular value decomposition.
+
+    Parameters
+    ----------
+    model : Model
+        Gives the templates of every scale.
+
+    Returns
+    -------
+    basis : ndarray of shape (scales, rank, n), float32
+        Orthonormal curves; none where that would save no work.
+    bank : ndarray of shape (scales, widths, rank, padded labels), float32
+        Each template in this basis.
+    """
+    n, labels = model.coordinate.n, model.labels
+    full = np.stack([bank.templates(labels) for bank in model.banks]).astype(np.float64)
+    scales, widths = full.shape[:2]
+    products = widths * padded(labels)
+    direct = np.zeros((scales, widths, n, padded(labels)), np.float32)
+    direct[..., :labels] = full.swapaxes(2, 3)
+    if n < FEWEST_FRAMES:
+        return NOTHING, direct
+    parts = [np.linalg.svd(one.reshape(-1, n), full_matrices=False) for one in full]
+    rank = 1
+    for left, size, _ in parts:
+        # Error of each template if only the first r curves are kept, for every r.
+        tail = np.cumsum((left * size)[:, ::-1] ** 2, axis=1)[:, ::-1].max(axis=0)
+        rank = max(rank, int(np.sum(tail > TEMPLATE_ERROR**2)))
+    if rank * (n + products) > n * products:
+        return NOTHING, direct
+    bank = np.zeros((scales, widths, rank, padded(labels)), np.float32)
+    for scale, (left, size, _) in enumerate(parts):
+        coefficients = (left * size)[:, :rank].reshape(widths, labels, rank)
+        bank[scale, ..., :labels] = coefficients.swapaxes(1, 2)
+    return np.stack([curves[:rank] for _, _, curves in parts]).astype(np.float32), bank
+
+
+class Search:
+    """See `varfocus.search.Search` for the parameters.
+
+    Parameters
+    ----------
+    contrast : ndarray of shape (scales · n, H, W), uint16
+        From `varfocus.native.scales`.
+    bands : int
+        How many bands of rows.
+    """
+
+    def __init__(
+        self,
+        contrast: NDArray[np.uint16],
+        model: Model,
+        lost: Float,
+        ends: Float,
+        slope: float,
+        jump: Float,
+        bands: int = 1,
+    ) -> None:
+        height, width = contrast.shape[1:]
+        if model.labels < WINDOW - 2:
+            raise ParameterError(
+                f"received {model.labels} labels", f"expected at least {WINDOW - 2}"
+            )
+        self._contrast, self._model, self._slope = contrast, model, slope
+        self._lost, self._jump = (np.ascontiguousarray(image, np.float32) for image in (lost, jump))
+        self._stride = padded(model.labels)
+        self._ends = np.zeros(self._stride, np.float32)
+        self._ends[: model.labels] = ends
+        self._noise = np.array(model.noise, np.float32)
+        self._basis, self._bank = compressed(model)
+        rows = -(-height // bands)
+        self._bands = [(top, min(top + rows, height)) for top in range(0, height, rows)]
+        self._cost = aligned((rows, width, self._stride))
+        self._total = aligned((rows, width, self._stride))
+        self._complete_once = False
+        self._windows: WindowTerm | None = None
+        self._from_above: list[Float] = [NOTHING] * len(self._bands)
+        self._from_below: list[Float] = [NOTHING] * len(self._bands)
+
+    def start(self) -> Float:
+        """Return the label of the lowest semi-global cost."""
+        height, width = self._contrast.shape[1:]
+        labels = np.empty((height, width), np.float32)
+        self._windows = window = WindowTerm(
+            np.empty((height, width, WINDOW), np.uint16),
+            np.empty((height, width), np.float32),
+            np.empty((height, width), np.int16),
+            np.empty(height, np.float64),
+            self._model.step,
+        )
+        for band in range(len(self._bands) - 1):
+            self._from_above[band + 1] = self._edge()
+            cost, _ = self._fill_cost(band)
+            self._sweep(band, cost, NOTHING, self._from_above[band + 1])
+        for band in reversed(range(len(self._bands))):
+            leaving = NOTHING
+            if band > 0:
+                leaving = self._from_below[band - 1] = self._edge()
+            cost, total = self._complete(band, leaving)
+            rows = slice(*self._bands[band])
+            kernels.lowest(total, self._model.labels, labels[rows], thread_count())
+            kernels.cut_windows(
+                cost,
+                self._model.labels,
+                labels[rows],
+                window.samples[rows],
+                window.scale[rows],
+                window.base[rows],
+                window.offsets[rows],
+                thread_count(),
+            )
+        return labels
+
+    def term(self) -> WindowTerm:
+        """Return Σ C(d) around the start; it is not kept, for it is large."""
+        assert self._windows is not None, "start() comes first, and each term is given out once"
+        term, self._windows = self._windows, None
+        return term
+
+    def judge(self, label: Float, distance: float, reach: int) -> tuple[Float, Float, Float]:
+        """Return lead, curvature and cost at a depth."""
+        label = np.ascontiguousarray(label)
+        lead, bend, value = np.empty((3, *label.shape), np.float32)
+        for band, (top, bottom) in enumerate(self._bands):
+            cost, total = self._complete(band, NOTHING)
+            rows = slice(top, bottom)
+            kernels.judge(
+                total,
+                cost,
+                self._model.labels,
+                label[rows],
+                distance,
+                reach,
+                lead[rows],
+                bend[rows],
+                value[rows],
+                thread_count(),
+            )
+        lead *= np.float32(1.0 / PATHS)
+        bend *= np.float32(1.0 / reach**2)
+        return lead, bend, value
+
+    def _edge(self) -> Float:
+        return np.empty((3, self._contrast.shape[2], self._stride), np.float32)
+
+    def _fill_cost(self, band: int) -> tuple[Float, Float]:
+        """Compute the costs of a band into the buffer, and return it with that of the sums."""
+        top, bottom = self._bands[band]
+        cost, total = self._cost[: bottom - top], self._total[: bottom - top]
+        kernels.cost(
+            self._contrast,
+            self._basis,
+            self._bank,
+            self._noise,
+            self._ends,
+            1.0 / self._model.depth_of_well,
+            self._model.labels,
+            self._lost,
+            top,
+            cost,
+            thread_count(),
+        )
+        return cost, total
+
+    def _sweep(self, band: int, cost: Float, total: Float, leaving: Float) -> None:
+        """Carry the paths that come from above through a band."""
+        kernels.semi_global(
+            cost,
+            self._slope,
+            self._jump,
+            self._bands[band][0],
+            False,
+            self._from_above[band],
+            total,
+            leaving,
+            thread_count(),
+        )
+
+    def _complete(self, band: int, leaving: Float) -> tuple[Float, Float]:
+        """Return costs and semi-global sums of a band whose neighbours' paths are known."""
+        if self._complete_once and len(self._bands) == 1:
+            return self._cost, self._total
+        cost, total = self._fill_cost(band)
+        self._sweep(band, cost, total, NOTHING)
+        kernels.semi_global(
+            cost,
+            self._slope,
+            self._jump,
+            self._bands[band][0],
+            True,
+            self._from_below[band],
+            total,
+            leaving,
+            thread_count(),
+        )
+        self._complete_once = True
+        return cost, total

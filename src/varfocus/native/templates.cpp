@@ -1,0 +1,112 @@
+// Products of some curves with all templates, and what is largest among them.
+//
+// Two vectors of pixels and three labels at a time stay in registers; the products themselves are
+// never stored.
+
+#include <algorithm>
+
+#include "kernels.hpp"
+#include "lanes.hpp"
+#include "simd.hpp"
+#include "threads.hpp"
+
+namespace varfocus {
+namespace {
+
+constexpr int VECTORS = 2;
+constexpr int PIXELS = VECTORS * LANES;
+constexpr int TOGETHER = 3;  // labels
+
+// Products of the templates of labels l, l + 1, l + 2 (the last one repeated) with one strip.
+VARFOCUS_INLINE void products(const float* templates, int l, int labels, int n, const float* strip,
+                              Lanes sum[TOGETHER][VECTORS]) {
+    const float* rows[TOGETHER];
+    for (int i = 0; i < TOGETHER; ++i) {
+        rows[i] = templates + std::ptrdiff_t(std::min(l + i, labels - 1)) * n;
+        for (int j = 0; j < VECTORS; ++j) sum[i][j] = Lanes{};
+    }
+    for (int k = 0; k < n; ++k) {
+        Lanes one, two;
+        load(strip + std::ptrdiff_t(k) * PIXELS, one);
+        load(strip + std::ptrdiff_t(k) * PIXELS + LANES, two);
+#pragma GCC unroll 3
+        for (int i = 0; i < TOGETHER; ++i) {
+            sum[i][0] = sum[i][0] + one * rows[i][k];
+            sum[i][1] = sum[i][1] + two * rows[i][k];
+        }
+    }
+}
+
+VARFOCUS_SIMD void match_strip(const Templates& bank, const float* strip, int count, float* best,
+                               std::int32_t* number) {
+    float value[PIXELS], product[PIXELS];
+    std::int32_t where[PIXELS] = {};
+    std::fill(value, value + PIXELS, -NO_LABEL);
+    for (int w = 0; w < bank.widths; ++w) {
+        const float* templates = bank.data + std::ptrdiff_t(w) * bank.labels * bank.frames;
+        for (int l = 0; l < bank.labels; l += TOGETHER) {
+            Lanes sum[TOGETHER][VECTORS];
+            products(templates, l, bank.labels, bank.frames, strip, sum);
+            for (int i = 0; i < TOGETHER && l + i < bank.labels; ++i) {
+                for (int j = 0; j < VECTORS; ++j) store(sum[i][j], product + j * LANES);
+                const std::int32_t here = w * bank.labels + l + i;
+                for (int x = 0; x < PIXELS; ++x) {
+                    where[x] = product[x] > value[x] ? here : where[x];
+                    value[x] = product[x] > value[x] ? product[x] : value[x];
+                }
+            }
+        }
+    }
+    std::copy(value, value + count, best);
+    std::copy(where, where + count, number);
+}
+
+VARFOCUS_SIMD void explain_strip(const Templates& bank, const float* strip, int count,
+                                 std::ptrdiff_t pixels, float* out) {
+    const std::ptrdiff_t next_width = std::ptrdiff_t(bank.labels) * bank.frames;
+    for (int l = 0; l < bank.labels; l += TOGETHER) {
+        Lanes best[TOGETHER][VECTORS] = {};
+        for (int w = 0; w < bank.widths; ++w) {
+            Lanes sum[TOGETHER][VECTORS];
+            products(bank.data + w * next_width, l, bank.labels, bank.frames, strip, sum);
+            for (int i = 0; i < TOGETHER; ++i) {
+                for (int j = 0; j < VECTORS; ++j) keep_larger(best[i][j], sum[i][j]);
+            }
+        }
+        for (int i = 0; i < TOGETHER && l + i < bank.labels; ++i) {
+            float squares[PIXELS];
+            for (int j = 0; j < VECTORS; ++j) store(best[i][j] * best[i][j], squares + j * LANES);
+            std::copy(squares, squares + count, out + (l + i) * pixels);
+        }
+    }
+}
+
+// Calls f(first pixel, how many, their curves) for strips of pixels.
+template <class F>
+void for_strips(const float* v, int n, int pixels, int threads, const F& f) {
+    for_row_blocks(pixels, PIXELS, threads, [&](int, int first, int end) {
+        LaneVector strip(std::size_t(n) * PIXELS, 0.0f);
+        for (int k = 0; k < n; ++k) {
+            const float* from = v + std::ptrdiff_t(k) * pixels;
+            std::copy(from + first, from + end, strip.data() + std::ptrdiff_t(k) * PIXELS);
+        }
+        f(first, end - first, strip.data());
+    });
+}
+
+}  // namespace
+
+void best_match(const Templates& bank, const float* v, int pixels, float* best,
+                std::int32_t* number, int threads) {
+    for_strips(v, bank.frames, pixels, threads, [&](int first, int count, const float* strip) {
+        match_strip(bank, strip, count, best + first, number + first);
+    });
+}
+
+void explained(const Templates& bank, const float* v, int pixels, float* out, int threads) {
+    for_strips(v, bank.frames, pixels, threads, [&](int first, int count, const float* strip) {
+        explain_strip(bank, strip, count, pixels, out + first);
+    });
+}
+
+}  // namespace varfocus
