@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup page demo test check slow bench sanitize reproduce clean
+.PHONY: help setup page demo test check slow bench sanitize reproduce evaluate quality clean
 help:            ## Show this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -48,5 +48,11 @@ sanitize: $(STAMP) ## The kernels' tests under AddressSanitizer and UBSan
 reproduce: $(STAMP) ## Repeat every experiment of the paper
 	$(BIN)/varfocus reproduce all --output reproduction --overwrite
 
+evaluate: $(STAMP) ## Measure every method where the depth is known
+	$(BIN)/varfocus evaluate --output evaluation --overwrite
+
+quality: $(STAMP) ## Record the accuracy that the tests hold every method to
+	$(BIN)/python tests/record_quality.py
+
 clean:           ## Remove everything that was made
-	rm -rf $(VENV) demo reproduction build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) demo reproduction evaluation build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -147,7 +147,7 @@ def wait_for(client: TestClient, seconds: float, what: str) -> dict:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         state = client.get("/api/state").json()
-        if state["results"] and not state["results"][-1]["preview"] and state["busy"] is None:
+        if state["results"] and state["results"][-1]["saved"] and state["busy"] is None:
             return state["results"][-1]
         time.sleep(0.05)
     raise AssertionError(f"no {what} within {seconds} s: {state}")

@@ -81,7 +81,7 @@ def test_depth_in_metres(capsys, frames, focus_file, made, tmp_path):
         capsys, "depth", frames, "-o", tmp_path, "--focus-distances", focus_file, "--unit", "m"
     )
     assert said.code == 0
-    assert "Focus from 0.05 to 0.5 m." in said.err
+    assert "Focus from 0.05 to 0.5 m (--focus-distances)." in said.err
     depth = tifffile.imread(tmp_path / "depth.tif")
     assert depth.min() >= 0.05
     assert depth.max() <= 0.5
@@ -255,7 +255,7 @@ def test_info_decodes_nothing(capsys, frames, tmp_path):
 def test_compare(frames, tmp_path):
     said = varfocus_process("compare", frames, cwd=tmp_path)
     assert said.code == 0
-    assert "7 depth maps" in said.out
+    assert "8 depth maps" in said.out
     assert files_below(tmp_path) == {"comparison.png"}
     assert read_png(tmp_path / "comparison.png").shape[1] == 1800
 
@@ -273,6 +273,7 @@ def test_compare_with_other_weights(capsys, frames, tmp_path):
             "MLAP 41×41, median 11×11",
             "variational, α = 1/32",
             "MLAP 41×41, then TV 1",
+            "robust",
         ],
     }
     again = varfocus(capsys, "compare", frames, "-o", out)

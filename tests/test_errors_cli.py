@@ -152,7 +152,7 @@ def test_truncated_multi_page_file(capsys, images, tmp_path):
 @pytest.mark.parametrize("content", [b"", b"hello, this is text\n" * 20, b"GIF89a" + bytes(50)])
 def test_not_an_image(capsys, frames, tmp_path, content):
     (frames / "frame_04.png").write_bytes(content)
-    refused(capsys, tmp_path, frames, 3, "frame_04.png", "expected PNG, JPEG, TIFF or BMP", "leave")
+    refused(capsys, tmp_path, frames, 3, "frame_04.png", "expected PNG, JPEG, TIFF, BMP", "leave")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

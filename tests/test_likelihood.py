@@ -55,6 +55,12 @@ def test_label_count(n, labels):
     assert coordinate.label_count(n) == labels
 
 
+@pytest.mark.parametrize("n", [15, 33, 61, 373])
+def test_frames_beyond_need_add_no_labels(n):
+    assert abs(coordinate.label_count(n, peak_width=0.25 * (n - 1)) - 61) <= 4
+    assert coordinate.label_count(n, peak_width=1.0) == coordinate.label_count(n)
+
+
 @pytest.mark.parametrize("axis", AXES, ids=lambda a: a.name)
 def test_templates_have_unit_norm_and_zero_mean(axis):
     step = np.median(np.abs(np.diff(axis.x)))

@@ -287,6 +287,7 @@ def test_the_work_survives_a_reload(page: Page) -> None:
     page.wait_for_selector("a[data-product='depth.tif']")
     assert page.locator(".pane-head").count() == 3
     assert page.locator("#method").input_value() == "classic"
+    page.wait_for_timeout(1500)
     assert canvas_colours(page, "#panes canvas:not(.overlay)") > 500
 
 
@@ -317,3 +318,24 @@ def test_uploads_and_a_broken_file_among_them(page: Page, tmp_path: Path) -> Non
     page.locator(".message button").click()
     reconstruct(page)
     expect(page.locator("#outcome")).to_contain_text("80 × 60")
+
+
+def test_the_report_has_the_viewer_in_itself(browser: Browser, tmp_path: Path) -> None:
+    from varfocus import reconstruct
+
+    scene = simulate("steps", shape=(60, 80), n=5)
+    reconstruct(scene.stack, "classic").save(tmp_path / "result")
+    page = browser.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda r: complaints.append(r.url) if r.url.startswith("http") else None)
+    page.goto((tmp_path / "result" / "report.html").as_uri())
+    page.wait_for_selector("#viewer canvas")
+    page.wait_for_timeout(500)
+    assert canvas_colours(page, "#viewer canvas") > 50
+    page.get_by_role("button", name="3-D").click()
+    page.wait_for_selector("#surface-canvas")
+    page.wait_for_timeout(800)
+    assert canvas_colours(page, "#surface-canvas") > 50
+    assert complaints == []
+    page.close()

@@ -17,8 +17,10 @@ from varfocus.metrics import rmse
 from varfocus.params import Params
 from varfocus.pipeline import estimate
 from varfocus.reproduce import EXPERIMENTS, Report, Setting, report
+from varfocus.reproduce.certificate import certify, crop
 from varfocus.reproduce.convergence import Bound, problem, run_race, theorem
 from varfocus.reproduce.curves import MARGIN, telling_pixels
+from varfocus.reproduce.regularisers import choices, measure
 from varfocus.reproduce.report import Figure, Table, Text
 from varfocus.reproduce.setting import PUBLISHED
 from varfocus.reproduce.table1 import PRINTED, SHAPE_ORDER, observations
@@ -193,6 +195,30 @@ def test_fractions_are_written_as_people_do(alpha, words):
     assert fraction(alpha) == words
 
 
+# Beyond the paper
+
+
+def test_the_default_solver_is_certified_on_a_crop():
+    data, start = crop("table", 16)
+    case = certify("table", data, start, 1 / 8)
+    assert case.found.bound <= case.found.energy <= case.default
+    assert case.found.bound <= case.admm
+    assert case.found.gap(case.default) < 0.01
+
+
+def test_all_regularisers_are_measured_on_one_problem():
+    scene = simulate("plane", shape=(40, 48))
+    runs = measure(scene, 0.1, physical=True)
+    assert set(runs) == set(choices(0.1))
+    for by_alpha in runs.values():
+        for error, bad, index in by_alpha.values():
+            depth = index_to_depth(index, scene.stack.focus)
+            assert error == pytest.approx(100 * rmse(depth, scene.truth_depth))
+            assert 0 <= bad <= 1
+    plain = Params.from_keywords("paper", alpha=0.1 * 1 / 8, **PUBLISHED)
+    np.testing.assert_allclose(runs["TV"][1 / 8][2], estimate(scene.stack, plain).index, atol=1e-4)
+
+
 # The report
 
 
@@ -276,11 +302,12 @@ def test_markdown_shows_text_tables_and_pictures(written):
 
 
 def test_every_experiment_has_its_name():
-    assert list(EXPERIMENTS) == ["table1", "curves", "comparison", "convergence"]
+    paper = ["table1", "curves", "comparison", "convergence"]
+    assert list(EXPERIMENTS) == [*paper, "regularisers", "certificate"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["curves", "comparison", "convergence"])
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "table1"])
 def test_experiments_run_quickly(name, tmp_path):
     steps = []
     made = EXPERIMENTS[name](Setting(quick=True, progress=lambda *step: steps.append(step)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ MLAP_2 = {"window": 41, "median": 11}
 
 ALPHAS = (1 / 16, 1 / 8, 1 / 4)
 
+SWEEP = (1.0, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
+"""Weights among which the paper's method may choose its best when others are compared with it."""
+
 
 def default_tv_weights(n: int) -> tuple[float, float]:
     """Return the paper's weights 6 and 26, made for 373 frames, for n frames."""
@@ -34,6 +38,7 @@ def compare(
     tv_weights: Sequence[float] | None = None,
     solver: Solver = SolverParams().solver,
     progress: Progress = silent,
+    others: Mapping[str, Params] = MappingProxyType({}),
 ) -> dict[str, NDArray[np.float32]]:
     """Reconstruct a stack by every method of the paper's comparison.
 
@@ -49,6 +54,8 @@ def compare(
         Minimiser of the variational method.
     progress : callable
         Listener.
+    others : mapping of str to Params
+        Further reconstructions, by the name to give them; they come last.
 
     Returns
     -------
@@ -65,15 +72,21 @@ def compare(
         )
         for alpha in alphas
     }
-    maps = {}
-    for number, (name, params) in enumerate(runs.items()):
-        progress("comparing", number, len(runs) + len(weights))
-        maps[name] = estimate(stack, fitting_degree(stack, params)[0]).index
+    total = len(runs) + len(weights) + len(others)
+    maps: dict[str, NDArray[np.float32]] = {}
+
+    def add(entries: Mapping[str, Params]) -> None:
+        for name, params in entries.items():
+            progress("comparing", len(maps), total)
+            maps[name] = estimate(stack, fitting_degree(stack, params)[0]).index
+
+    add(runs)
     filtered = maps["MLAP 41×41, median 11×11"]
-    for number, weight in enumerate(weights):
-        progress("comparing", len(runs) + number, len(runs) + len(weights))
+    for weight in weights:
+        progress("comparing", len(maps), total)
         maps[f"MLAP 41×41, then TV {weight:.3g}"] = rof(filtered, weight, accuracy=0.01).d
-    progress("comparing", len(runs) + len(weights), len(runs) + len(weights))
+    add(others)
+    progress("comparing", total, total)
     return maps
 
 

@@ -86,6 +86,10 @@ class UnreadableFrameError(InputError):
     """A file is missing, damaged, or not an image of a supported kind."""
 
 
+class AmbiguousInputError(InputError):
+    """A file holds several stacks, and which one is meant was not said."""
+
+
 class MixedFramesError(InputError):
     """Frames differ in size, channels or number type."""
 

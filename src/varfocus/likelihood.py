@@ -78,9 +78,7 @@ class CostVolume:
 
         The same scene with twice the frames has peaks twice as many frames wide.
         """
-        spacing = float(np.median(np.abs(np.diff(self.coordinate.x))))
-        width = float(np.exp(np.log(self.banks[-1].widths).mean())) / spacing
-        return min(max(width, 0.5), (self.coordinate.n - 1) / 2)
+        return self.banks[-1].peak_width
 
     def describe(self) -> dict[str, object]:
         """Return what was learnt about the stack, as plain data."""
@@ -133,14 +131,15 @@ def cost_volume(
     # The coarsest scale is the least noisy one: it shows best on which axis peaks are symmetric.
     axis = focus_axis(_sample(volume), wanted, focus)
     n, height, width = volume.shape
-    count = labels or coordinate.label_count(n)
+    fitted = templates.fit_bank(axis, _sample(volume))
+    count = labels or coordinate.label_count(n, fitted.peak_width)
     cost = np.zeros((count, height, width), np.float32)
     banks = []
     for scale in reversed(range(scales)):
         if scale < scales - 1:
             del volume  # before the next one is made
             volume = focus_volume(scale)
-        fitted = templates.fit_bank(axis, _sample(volume))
+            fitted = templates.fit_bank(axis, _sample(volume))
         bank = fitted.templates(count)
         noise = noise_level(volume, bank)
         for rows in _bands(height, width, count):

@@ -20,6 +20,10 @@ from varfocus.stack import DECODED_AHEAD, FocusStack
 BYTES_PER_PIXEL = {"paper": 130, "classic": 60, "robust": 120}
 """Working memory of each method beyond the frames."""
 
+ARRAY_CODE_BYTES, TGV_BYTES = 90, 260
+"""What the method “paper” needs beyond that, per pixel, for any other energy than the paper's, and
+for TGV."""
+
 SHARE_OF_FREE = 0.6
 """What a job may take of the free memory when no limit is given."""
 
@@ -89,6 +93,8 @@ def needed_bytes(stack: FocusStack, params: Params) -> int:
     volume = 0 if params.method == "paper" else 4 * len(stack)
     if params.method == "robust":  # cost, its aggregate, and the sideways paths of either
         volume = max(volume, 16 * label_count(len(stack)))
+    if params.method == "paper" and (params.solve.regulariser != "tv" or params.solve.bregman):
+        volume = TGV_BYTES if params.solve.regulariser == "tgv" else ARRAY_CODE_BYTES
     # The fused image, once in float32 and once in its own type.
     fused = stack.channels * 4 + per_frame
     ahead = (DECODED_AHEAD + 1) * per_frame

@@ -66,30 +66,33 @@ def K_adjoint(g: Array) -> Array:
 
 
 def magnitude(g: Array) -> Array:
-    """Return the Euclidean length of the vectors of a ``(2, H, W)`` field, ``(H, W)``."""
-    return namespace(g).sqrt(g[0] * g[0] + g[1] * g[1])
+    """Return the Euclidean length of the vectors of a ``(2, H, W)`` or ``(3, H, W)`` field."""
+    square = g[0] * g[0] + g[1] * g[1]
+    if g.shape[0] == 3:
+        square = square + g[2] * g[2]
+    return namespace(g).sqrt(square)
 
 
 def norm_21(g: Array) -> float:
-    """Return ‖g‖₂,₁ of a ``(2, H, W)`` field."""
+    """Return ‖g‖₂,₁ of a field, the sum of its `magnitude`."""
     return total(magnitude(g))
 
 
-def shrink(z: Array, threshold: float) -> Array:
+def shrink(z: Array, threshold: float | Array) -> Array:
     r"""Shorten each vector by `threshold`: the proximal map of ``threshold · ‖·‖₂,₁``.
 
     .. math:: g = z \, \max(|z| - t, 0) / |z|, \qquad g = 0 \text{ where } z = 0.
 
     Parameters
     ----------
-    z : array of shape (2, H, W)
+    z : array of shape (2, H, W) or (3, H, W)
         Vector field.
-    threshold : float
+    threshold : float or array of shape (H, W)
         Length t ≥ 0 to take off.
 
     Returns
     -------
-    array of shape (2, H, W)
+    array of the shape of z
         Shrunken field.
     """
     xp = namespace(z)
@@ -183,6 +186,31 @@ class ScreenedPoisson:
         rows, columns = self._bases
         spectrum = (rows @ r @ columns.T) * filtered
         return rows.T @ spectrum @ columns
+
+
+class FirstOrder:
+    """The operator d ↦ Kd of regularisers of the gradient, and its linear system.
+
+    Parameters
+    ----------
+    like : array of shape (H, W)
+        Tells shape, dtype and device.
+    """
+
+    def __init__(self, like: Array) -> None:
+        self._poisson = ScreenedPoisson(like)
+
+    def start(self, d: Array) -> Array:  # noqa: ARG002
+        """Return None: there is no other unknown than d."""
+        return None
+
+    def apply(self, d: Array, v: Array) -> Array:  # noqa: ARG002
+        """Return Kd."""
+        return K(d)
+
+    def solve(self, r: Array, target: Array, v: Array, lam: float) -> tuple[Array, Array]:  # noqa: ARG002
+        """Return ``(I + λKᵀK)⁻¹ r`` and None."""
+        return self._poisson.solve(r, lam), None
 
 
 def laplacian_eigenvalues(n: int) -> NDArray[np.float64]:

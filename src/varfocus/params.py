@@ -19,6 +19,7 @@ Method: TypeAlias = Literal["auto", "robust", "paper", "classic"]
 DEFAULT_METHOD: Method = "auto"
 Normalisation: TypeAlias = Literal["relative", "absolute", "none"]
 Solver: TypeAlias = Literal["pyramid", "admm", "forward-backward", "penalty"]
+Regulariser: TypeAlias = Literal["tv", "huber", "tgv", "weighted"]
 Axis: TypeAlias = Literal["auto", "frames", "position", "reciprocal"]
 Unknown: TypeAlias = Literal["fill", "nan"]
 
@@ -114,6 +115,17 @@ class SolverParams:
     tolerance
         Stop when the root-mean-square change per pixel of d and g falls below this; 0 never stops
         early. Since λ grows, a small change is no proof of a good minimum: look at the energy.
+    regulariser
+        What α weighs: total variation as in the paper, or one of its kin: "huber" and "tgv" leave
+        no stairs on slopes, "weighted" prefers jumps at edges of the picture. All but "tv" run on
+        the solver "admm", which then stands in for "pyramid".
+    huber_slope
+        For "huber": slopes up to this, in units of the axis [−10, 10] per pixel, are smooth.
+    tgv_ratio
+        For "tgv": cost of a kink relative to that of a jump, in pixels.
+    bregman
+        Rounds of Bregman iteration after the first, which give back contrast that α has taken;
+        choose α some times larger for them. On the solver "admm", too.
     """
 
     alpha: float = 0.125
@@ -123,6 +135,10 @@ class SolverParams:
     lam: float = 1.0
     growth: float = 1.02
     tolerance: float = 0.0
+    regulariser: Regulariser = "tv"
+    huber_slope: float = 0.1
+    tgv_ratio: float = 4.0
+    bregman: int = 0
 
     def __post_init__(self) -> None:
         _number(self, "alpha", 0.0)
@@ -132,6 +148,19 @@ class SolverParams:
         _number(self, "lam", 0.0, strictly=True)
         _number(self, "growth", 1.0)
         _number(self, "tolerance", 0.0)
+        _one_of("regulariser", self.regulariser, get_args(Regulariser))
+        _number(self, "huber_slope", 0.0)
+        _number(self, "tgv_ratio", 0.0, strictly=True)
+        _whole(self, "bregman", 0)
+        if self.regulariser != "tv" or self.bregman:
+            if self.solver not in ("pyramid", "admm"):
+                what = f"bregman = {self.bregman}" if self.bregman else repr(self.regulariser)
+                raise ParameterError(
+                    f"received solver = {self.solver!r} with {what}",
+                    "expected the solver 'admm': the others know plain total variation only",
+                    "Leave the solver out.",
+                )
+            object.__setattr__(self, "solver", "admm")
 
 
 @dataclass(frozen=True)

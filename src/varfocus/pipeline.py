@@ -15,13 +15,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from varfocus import classic, curve, depth, memory, native
-from varfocus.contrast import box_mean, mlap, normaliser
+from varfocus.contrast import (
+    box_mean,
+    gaussian,
+    gradient_energy,
+    jump_weight,
+    mlap,
+    normaliser,
+)
 from varfocus.energy import ContrastTerm
 from varfocus.errors import NoContrastError, VarfocusWarning
 from varfocus.estimate import Estimate
 from varfocus.front import contrast_pass
 from varfocus.fuse import fuse
-from varfocus.minimise import MINIMISERS
+from varfocus.minimise import minimise
 from varfocus.params import DEFAULT_METHOD, CurveParams, Params, Resources, RobustParams
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Result
@@ -177,11 +184,12 @@ def _paper(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
         d = curve.argmax(a)
     else:
         d_0 = curve.index_to_x(box_mean(first_guess, params.start.start_blur), n)
-        solution = MINIMISERS[params.solve.solver](
+        solution = minimise(
             ContrastTerm(a),
             d_0,
             params.solve,
             lambda done, *_: progress("minimising", done, params.solve.iterations),
+            picture_weight(stack, progress) if params.solve.regulariser == "weighted" else None,
         )
         d, trace = solution.d, solution.trace
     index = np.clip(curve.x_to_index(d, n), 0.0, n - 1.0)
@@ -221,6 +229,28 @@ def sharpness_curves(
     a = front.coefficients
     a /= normaliser(front.peak, params.contrast)
     return a, front.index
+
+
+def picture_weight(stack: FocusStack, progress: Progress = silent) -> NDArray[np.float32]:
+    """Return how dear a depth jump is at each pixel, from the edges of the sharp picture.
+
+    Parameters
+    ----------
+    stack : FocusStack
+        Frames; each is decoded once.
+    progress : callable
+        Listener.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float32
+        `varfocus.contrast.jump_weight` of the largest gradient over the frames, smoothed by 1 px.
+    """
+    gradient = np.zeros(stack.shape, np.float32)
+    for frame in track(stack.ahead(), "edges", len(stack), progress):
+        np.maximum(gradient, gradient_energy(gaussian(stack.as_unit(frame), 1.0)), out=gradient)
+    weight: NDArray[np.float32] = jump_weight(gradient)
+    return weight
 
 
 def _margin(a: NDArray[np.float32], index: NDArray[np.float32], n: int) -> NDArray[np.float32]:

@@ -135,7 +135,7 @@ def _record(folder: Path) -> dict[str, Any]:
 
 def _map(path: Path) -> NDArray[np.float32]:
     _must_exist(path)
-    image = probe_files([path])[0].read()
+    image = probe_files([path]).frames[0].read()
     if image.ndim != 2 or image.dtype != np.float32:
         raise InputError(
             f"{path}: received {image.shape} {image.dtype}",
@@ -149,7 +149,7 @@ def _fused(folder: Path) -> NDArray[Any]:
     found = sorted(folder.glob("fused.*"))
     path = found[0] if found else folder / "fused.png"
     _must_exist(path)
-    return probe_files([path])[0].read()
+    return probe_files([path]).frames[0].read()
 
 
 def _must_exist(path: Path) -> None:

@@ -67,6 +67,13 @@ class Bank:
     widths: NDArray[np.float64]
     misfit: float
 
+    @property
+    def peak_width(self) -> float:
+        """Half width in frames of a typical contrast peak, the geometric mean of the widths."""
+        spacing = float(np.median(np.abs(np.diff(self.coordinate.x))))
+        width = float(np.exp(np.log(self.widths).mean())) / spacing
+        return min(max(width, 0.5), (self.coordinate.n - 1) / 2)
+
     def templates(self, labels: int) -> Float:
         """Return the templates at L labels, shape ``(W, L, n)``."""
         return make_templates(self.coordinate, self.exponent, self.widths, labels)

@@ -39,7 +39,7 @@ TRUNCATED = [
 
 
 def read_all(path):
-    return [frame.read() for frame in probe_files([path])]
+    return [frame.read() for frame in probe_files([path]).frames]
 
 
 def assert_ours(error, path):
@@ -108,7 +108,7 @@ def test_random_mutations(name, tmp_path):
             data[position] = rng.integers(256)
         path.write_bytes(bytes(data))
         try:
-            frames = probe_files([path])
+            frames = probe_files([path]).frames
             for frame in frames:
                 pixels = frame.read()
                 assert (pixels.shape, pixels.dtype) == (frame.shape, frame.dtype)
@@ -286,7 +286,7 @@ def test_file_that_disappears(tmp_path):
 def test_file_that_changes(before, after, tmp_path):
     path = tmp_path / "a"
     path.write_bytes(SAMPLES[before].data)
-    (frame,) = probe_files([path])
+    (frame,) = probe_files([path]).frames
     path.write_bytes(SAMPLES[after].data)
     with pytest.raises(UnreadableFrameError) as caught:
         frame.read()
@@ -338,7 +338,7 @@ def test_failing_device(tmp_path, monkeypatch):
 def test_out_of_memory(tmp_path, monkeypatch):
     path = tmp_path / "a.png"
     path.write_bytes(SAMPLES["PNG-rgb8"].data)
-    (frame,) = probe_files([path])
+    (frame,) = probe_files([path]).frames
 
     def exhausted(*args, **kwargs):
         raise MemoryError

@@ -32,6 +32,8 @@ export type Values = Record<string, number | string | boolean | null>;
 export interface ResultInfo {
   version: number;
   preview: boolean;
+  /** Written, so that it can be measured and taken away. */
+  saved: boolean;
   width: number;
   height: number;
   unit: string;
@@ -92,6 +94,7 @@ export type Event =
   | ({ kind: "busy" } & Busy)
   | { kind: "progress"; id: number; stage: string; done: number; total: number }
   | { kind: "result"; result: ResultInfo; busy: Busy | null }
+  | { kind: "saved"; version: number }
   | { kind: "failed"; version?: number; message: string };
 
 export class Refusal extends Error {}

@@ -113,7 +113,7 @@ function sourceOf(choice: PaneChoice): Source | null {
       kind: "picture",
       width: state.width,
       height: state.height,
-      url: (level, column, row) => `/api/frames/${frame.id}/${level}/${column}/${row}`,
+      tile: (level, column, row, signal) => bytes(`/api/frames/${frame.id}/${level}/${column}/${row}`, signal),
       range: [0, 1],
       palette: "gray",
     };
@@ -127,7 +127,8 @@ function sourceOf(choice: PaneChoice): Source | null {
     kind: choice.map === "fused" ? "picture" : "map",
     width: result.width,
     height: result.height,
-    url: (level, column, row) => `/api/results/${result.version}/${choice.map}/${grade}/${level}/${column}/${row}`,
+    tile: (level, column, row, signal) =>
+      bytes(`/api/results/${result.version}/${choice.map}/${grade}/${level}/${column}/${row}`, signal),
     range: kept.ranges[choice.map] ?? map?.range ?? [0, 1],
     palette: kept.palettes[choice.map] ?? "viridis",
   };
@@ -251,7 +252,7 @@ async function showColours(): Promise<void> {
   if (!choice || !source || source.kind !== "map") return;
   const levels = Math.max(Math.ceil(Math.log2(Math.max(source.width, source.height) / state.tile)), 0);
   try {
-    const values = new Float32Array(await bytes(source.url(levels, 0, 0)));
+    const values = new Float32Array(await source.tile(levels, 0, 0, new AbortController().signal));
     const unit = resultOf(choice)?.maps[choice.map]?.unit ?? "";
     colours.setValues(MAPS[choice.map]!, unit, values, source.range, source.palette);
   } catch {
@@ -345,7 +346,7 @@ function showTake(): void {
   const result = newest();
   take.hidden = !result;
   if (!result) return;
-  const ready = !result.preview;
+  const ready = result.saved;
   const links = state.products.map((product) =>
     ready
       ? el("a", { class: "download", href: `/api/results/${result.version}/products/${product.name}`, download: product.name, title: product.about, "data-product": product.name }, product.name)
@@ -453,6 +454,12 @@ function hear(event: Event): void {
       for (const section of sections) section.hidden = false;
       refresh();
       void probe();
+      break;
+    }
+    case "saved": {
+      const saved = state.results.find((r) => r.version === event.version);
+      if (saved) saved.saved = true;
+      showTake();
       void measure.ask();
       break;
     }

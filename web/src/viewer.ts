@@ -1,15 +1,13 @@
 // Maps and pictures side by side on one WebGL2 canvas: linked panes, tiles, colours in the shader.
 
-import { bytes } from "./api";
-
 export interface Source {
   /** Same key, same pixels. */
   key: string;
   kind: "map" | "picture";
   width: number;
   height: number;
-  /** Address of a tile. */
-  url: (level: number, column: number, row: number) => string;
+  /** Brings a tile: float32 or RGBA, row by row. */
+  tile: (level: number, column: number, row: number, signal: AbortSignal) => Promise<ArrayBuffer>;
   range: [number, number];
   palette: string;
 }
@@ -404,7 +402,8 @@ export class Viewer {
     if (this.loading.has(key) || this.failed.has(key) || this.loading.size >= LOADING_AT_ONCE) return;
     const controller = new AbortController();
     this.loading.set(key, controller);
-    bytes(source.url(level, column, row), controller.signal)
+    source
+      .tile(level, column, row, controller.signal)
       .then((buffer) => this.keep(key, source, level, column, buffer))
       .catch((error: unknown) => {
         if (!(error instanceof DOMException && error.name === "AbortError")) this.failed.add(key);

@@ -46,11 +46,14 @@ class Bench:
         The result that was measured last.
     large : dict of int to ArrayFrame
         Frames in full size, if they are small enough to be held.
+    made : tuple of int and Result, or None
+        Version and result of the last reconstruction in full.
     """
 
     small: dict[int, ArrayFrame] = field(default_factory=dict)
     saved: SavedResult | None = None
     large: dict[int, ArrayFrame] = field(default_factory=dict)
+    made: tuple[int, Result] | None = None
 
     def full(self, stack: FocusStack, ids: Sequence[int]) -> FocusStack | None:
         """Return the stack in memory, decoded once; None if it is too large for that."""
@@ -174,11 +177,9 @@ class Solve:
     params : Params
         All parameters.
     folder : Path
-        Where the maps go and, in full, the result as ``varfocus depth`` would write it.
+        Where the maps go.
     preview : bool
         At preview size.
-    command : str
-        The command that would do the same, for the record.
     """
 
     id: int
@@ -187,17 +188,46 @@ class Solve:
     params: Params
     folder: Path
     preview: bool
-    command: str = ""
     newest: str = "solve"
 
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
         """Reconstruct and write the maps."""
         stack = bench.preview(self.stack, self.ids) if self.preview else self.stack
         result = pipeline.run(stack, self.params, progress, Resources())
-        if not self.preview:
-            progress("writing", 0, 1)
-            result.save(self.folder / "result", overwrite=True, command=self.command)
+        bench.made = None if self.preview else (self.id, result)
         return show_result(result, self.folder)
+
+
+@dataclass(frozen=True)
+class Save:
+    """Write what was solved last as ``varfocus depth`` would; a newer change makes it needless.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    version : int
+        Which result.
+    folder : Path
+        Where to.
+    command : str
+        The command that would do the same, for the record.
+    """
+
+    id: int
+    version: int
+    folder: Path
+    command: str
+    newest: str = "solve"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Write it."""
+        if bench.made is None or bench.made[0] != self.version:
+            return {}
+        progress("writing", 0, 1)
+        bench.made[1].save(self.folder, overwrite=True, command=self.command)
+        progress("writing", 1, 1)
+        return {"saved": self.version}
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from varfocus.app.jobs import (
     MakeProduct,
     Measure,
     OpenResult,
+    Save,
     ShowFrame,
     Solve,
 )
@@ -152,14 +153,24 @@ class Workspace:
             If it is no image, or unlike the others; in the user's words for the file.
         """
         try:
-            probed = probe_files([path])
+            found = probe_files([path])
         except VarfocusError as error:
             words = [str(part).replace(str(path), name) for part in error.args]
             raise InputError(*words) from error
-        several = len(probed) > 1
+        sizes = found.calibration
+        if not self._frames:  # a microscope's file knows its scale
+            self._pixel = sizes.pixel_size
+            self._unit = sizes.unit if sizes.focus else FRAMES
+        several = len(found.frames) > 1
         new = [
-            PageFrame(next(self._numbers), f"{name}[{k}]" if several else name, frame, None, None)
-            for k, frame in enumerate(probed)
+            PageFrame(
+                next(self._numbers),
+                f"{name}[{k}]" if several else name,
+                frame,
+                None,
+                float(sizes.focus[k]) if sizes.focus else None,
+            )
+            for k, frame in enumerate(found.frames)
         ]
         self._frames = natsorted([*self._frames, *new], key=lambda f: f.name, alg=ns.IGNORECASE)
         self._source = ""
@@ -253,7 +264,7 @@ class Workspace:
         stack, ids = self.stack()
         version = self._wanted = next(self._numbers)
         folder = self.folder / "results" / str(version)
-        job = Solve(version, stack, ids, params, folder / "preview", preview=True, command="")
+        job = Solve(version, stack, ids, params, folder / "preview", preview=True)
         self._asked = {version: job} if settled else {}
         self._made[version] = job
         self._busy = {"version": version, "stage": "starting", "done": 0, "total": 1}
@@ -294,10 +305,10 @@ class Workspace:
     def saved_folder(self, version: int) -> Path:
         """Return where a result in full size lies, as ``varfocus depth`` would write it."""
         folder = self.result_folder(version)
-        if folder is None or self._results[version]["preview"]:
+        if folder is None or not self._results[version]["saved"]:
             raise InputError(
                 "received a request for a result that is not there yet",
-                "expected one in full size",
+                "expected one in full size, written",
                 "Wait until the reconstruction has finished.",
             )
         return self._saved.get(version, folder / "result")
@@ -344,7 +355,10 @@ class Workspace:
         elif kind == "progress":
             self._advance(message)
         elif number != self._wanted:
-            if kind == "done" and "height" in message and "maps" not in message:
+            if kind == "done" and message.get("saved") in self._results:
+                self._results[message["saved"]]["saved"] = True
+                self._publish({"kind": "saved", "version": message["saved"]})
+            elif kind == "done" and "height" in message and "maps" not in message:
                 self._preview_size = message["width"], message["height"]
                 self._publish({"kind": "state"})
             elif kind == "failed":
@@ -378,23 +392,21 @@ class Workspace:
         asked = self._asked.get(version)
         preview = version not in self._saved and (asked is None or asked.preview)
         about = {key: value for key, value in message.items() if key not in ("id", "kind")}
-        self._results[version] = {"version": version, "preview": preview, **about}
+        about |= {"version": version, "preview": preview, "saved": version in self._saved}
+        self._results[version] = about
         self._forget_old()
-        if asked is not None and preview:
-            params = asked.params
-            full = replace(
-                asked,
-                folder=asked.folder.parent / "full",
-                preview=False,
-                command=self.command(params),
-            )
-            self._asked[version] = full
-            self._thorough.send(full)
-        else:
-            self._busy = None
+        self._busy = None
         if asked is not None:
-            self._results[version]["command"] = self.command(asked.params)
-        self._publish({"kind": "result", "result": self._results[version], "busy": self._busy})
+            about["command"] = self.command(asked.params)
+            full = replace(asked, folder=asked.folder.parent / "full", preview=False)
+            if preview:
+                self._busy = {"version": version, "stage": "in full size", "done": 0, "total": 1}
+                self._asked[version] = full
+                self._thorough.send(full)
+            else:
+                number = next(self._numbers)
+                self._thorough.send(Save(number, version, full.folder / "result", about["command"]))
+        self._publish({"kind": "result", "result": about, "busy": self._busy})
 
     def _forget_old(self) -> None:
         """Keep the newest results, and of previews only the newest."""

@@ -28,6 +28,7 @@ COMMANDS = {
     "compare": "Show the paper's comparison of methods on a focus stack.",
     "simulate": "Make a focus stack with known depth.",
     "reproduce": "Repeat the experiments of the paper.",
+    "evaluate": "Measure every method where the depth is known.",
     "info": "Tell what a focus stack consists of, without decoding it.",
     "app": "Open a page in the browser to see, probe and steer a reconstruction.",
     "demo": "Simulate a scene, reconstruct it, and show how well that went.",
@@ -56,6 +57,11 @@ EXAMPLES = {
     "compare": ('varfocus compare "shots/*.jpg" -o comparison.png --alpha 1/12 1/4 1/28',),
     "simulate": ("varfocus simulate cone --texture photo.png -o stack/",),
     "reproduce": ("varfocus reproduce --quick", "varfocus reproduce table1 --texture rings.tif"),
+    "evaluate": (
+        "varfocus evaluate --quick",
+        'varfocus evaluate --scenes "cone*" steps --methods robust',
+        "varfocus evaluate my_stack/ --scenes none -o mine/",
+    ),
     "info": ("varfocus info shots/",),
     "app": ("varfocus app shots/", "varfocus app result/", "varfocus app"),
 }

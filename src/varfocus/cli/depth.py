@@ -66,8 +66,8 @@ def depth(
     Parameters
     ----------
     source
-        A folder, a pattern such as "shots/*.jpg", several files, or one multi-page TIFF. Folders
-        and patterns are sorted naturally: img2 before img10.
+        A folder, a pattern such as "shots/*.jpg", several files, or one file that holds a
+        stack. Folders and patterns are sorted naturally: img2 before img10.
     output
         Folder for the results, made if missing.
     method

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.cli.source import Focus, FocusOptions, Frames, load
 from varfocus.curve import largest_degree
 from varfocus.params import CurveParams
+from varfocus.stack import FocusStack
 
 
 def info(
@@ -22,7 +25,8 @@ def info(
     Parameters
     ----------
     source
-        A folder, a pattern such as "shots/*.jpg", several files, or one multi-page TIFF.
+        A folder, a pattern such as "shots/*.jpg", several files, or one file that holds a
+        stack.
     """
     narrator = Narrator(Talk(quiet=True))
     stack = load(source, focus, narrator)
@@ -37,6 +41,10 @@ def info(
         "dtype": str(stack.dtype),
         "decoded_megabytes": round(len(stack) * pixels / 1e6, 1),
         "unit": stack.unit,
+        "focus_origin": stack.focus_origin,
+        "pixel_size": None if stack.pixel_size is None else asdict(stack.pixel_size),
+        "pixel_size_origin": stack.pixel_size_origin,
+        "hints": list(stack.hints),
         "curve_degree": min(CurveParams().degree, largest_degree(len(stack))),
         "order": [
             {"name": name, "focus": position}
@@ -49,6 +57,7 @@ def info(
         f"{len(stack)} frames of {width} × {height}, {colour}, {stack.dtype}; "
         f"{facts['decoded_megabytes']} MB decoded",
         f"contrast curve of degree {facts['curve_degree']}{step}",
+        *_calibration(stack),
         table(
             [
                 (f"{k}", name, "" if z is None else f"{z:g} {stack.unit}")
@@ -57,6 +66,21 @@ def info(
         ),
     ]
     Narrator(talk).result("\n".join(lines), facts)
+
+
+def _calibration(stack: FocusStack) -> list[str]:
+    """Say which sizes would be used and who they come from."""
+    depth = (
+        f"depth in {stack.unit}, as {stack.focus_origin} says"
+        if stack.focus is not None
+        else "depth in frames: neither options nor metadata tell the focus distances"
+    )
+    size = (
+        f"pixels of {stack.pixel_size}, as {stack.pixel_size_origin} says"
+        if stack.pixel_size is not None
+        else "pixel size unknown"
+    )
+    return [depth, size, *stack.hints]
 
 
 def _steps(focus: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:

@@ -16,7 +16,9 @@ HEADING = "Variational Depth from Focus Reconstruction, reproduced"
 
 
 def reproduce(
-    experiment: Literal["table1", "curves", "comparison", "convergence", "all"] = "all",
+    experiment: Literal[
+        "table1", "curves", "comparison", "convergence", "regularisers", "certificate", "all"
+    ] = "all",
     /,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("reproduction"),
@@ -33,7 +35,8 @@ def reproduce(
     ----------
     experiment
         Which: table1 (errors on four shapes), curves (figure 2), comparison (figures 3 to 5),
-        convergence (figure 6 and the theorem), or all.
+        convergence (figure 6 and the theorem); beyond the paper, regularisers (others than TV) and
+        certificate (how far from the global minimum); or all.
     output
         Folder for the report, made if missing.
     quick

@@ -135,4 +135,4 @@ def write_simulation(
 
 def read_texture(path: Path) -> NDArray[Any]:
     """Read one picture, without its alpha channel."""
-    return without_alpha(probe_files([path])[0].read())
+    return without_alpha(probe_files([path]).frames[0].read())

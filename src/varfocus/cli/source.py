@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import math
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from cyclopts import Group, Parameter
 
 from varfocus.cli.console import Narrator
-from varfocus.errors import FocusPositionsError, ParameterError
+from varfocus.errors import ParameterError
 from varfocus.io import read_stack
+from varfocus.io.positions import read_positions
+from varfocus.lens import distance_from_dioptre, distance_from_travel
 from varfocus.stack import FocusStack, describe
+from varfocus.units import PixelSize, convert, parse_length, unit_name
+
+FocusIn = Literal["distance", "dioptre", "lens-travel"]
 
 SHOWN_NAMES = 12
 """How many names of frames are printed before the middle is left out."""
@@ -23,24 +25,48 @@ SHOWN_NAMES = 12
 
 @dataclass(frozen=True)
 class Focus:
-    """Where the frames were focused.
+    """Which frames are meant, where they were focused, and how large a pixel is.
 
     Parameters
     ----------
     reverse
         Take the frames in the opposite order.
+    channel
+        Channel, by name or number from 0, of a file with several.
+    time
+        Time point, from 0, of a file with several.
+    series
+        Image, position or scene, by name or number from 0, of a file with several.
     z_step
-        Constant distance between frames with its unit, such as 2um; depth is then physical.
+        Constant distance between frames with its unit, such as 2um; depth is then physical. By
+        default what OME or ImageJ metadata say.
     focus_distances
         Text or CSV file with one focus distance per frame, in the order of the frames.
     unit
-        Unit of the numbers in that file.
+        Unit of the numbers in that file; otherwise the unit to give depth in.
+    focus_in
+        What those numbers are: distances, dioptres (1/m), or the travel of the lens from where
+        it focuses at infinity. The latter two are converted to metres by the thin-lens formula.
+    focal_length
+        Of the lens, such as 50mm; needed for its travel only.
+    pixel_size
+        Size of a pixel in the scene, such as 0.5um. By default what the metadata say.
+    invert
+        Give heights above the farthest focus position, towards the lens, if focus distances
+        count away from it.
     """
 
     reverse: bool = False
+    channel: str | None = None
+    time: int | None = None
+    series: str | None = None
     z_step: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
     focus_distances: Path | None = None
     unit: str | None = None
+    focus_in: FocusIn = "distance"
+    focal_length: str | None = None
+    pixel_size: str | None = None
+    invert: bool = False
 
 
 Frames = Annotated[list[str], Parameter(name="FRAMES")]
@@ -67,15 +93,28 @@ def load(source: list[str], focus: Focus, narrator: Narrator) -> FocusStack:
     FocusStack
         The frames, not yet decoded.
     """
-    stack = read_stack(source[0] if len(source) == 1 else list(source), reverse=focus.reverse)
-    stack = _with_positions(stack, focus)
+    stack = read_stack(
+        source[0] if len(source) == 1 else list(source),
+        reverse=focus.reverse,
+        channel=focus.channel,
+        time=focus.time,
+        series=focus.series,
+    )
+    stack = calibrated(stack, focus)
     first = stack.frames[0]
     narrator.say(f"{len(stack)} frames, {describe(first)}, in this order:")
     narrator.say("  " + ", ".join(shortened(stack.names)))
     if stack.focus is None:
         narrator.say("No focus distances known: depth is in frames, counted from 0.")
     else:
-        narrator.say(f"Focus from {stack.focus[0]:g} to {stack.focus[-1]:g} {stack.unit}.")
+        narrator.say(
+            f"Focus from {stack.focus[0]:g} to {stack.focus[-1]:g} {stack.unit} "
+            f"({stack.focus_origin})."
+        )
+    if stack.pixel_size is not None:
+        narrator.say(f"Pixels of {stack.pixel_size} ({stack.pixel_size_origin}).")
+    for hint in stack.hints:
+        narrator.say(hint + ".")
     return stack
 
 
@@ -87,65 +126,57 @@ def shortened(names: tuple[str, ...]) -> list[str]:
     return [*names[:half], f"… {len(names) - SHOWN_NAMES} more …", *names[-half:]]
 
 
+def calibrated(stack: FocusStack, focus: Focus) -> FocusStack:
+    """Return the stack with what the user said about it, which is trusted more than its files."""
+    stack = _with_positions(stack, focus)
+    if focus.pixel_size is not None:
+        size = parse_length(focus.pixel_size, "--pixel-size")
+        stack = stack.with_pixel_size(PixelSize(size.value, size.value, size.unit), "--pixel-size")
+    return replace(stack, inverted=focus.invert)
+
+
 def _with_positions(stack: FocusStack, focus: Focus) -> FocusStack:
     if focus.z_step is not None and focus.focus_distances is not None:
         raise ParameterError(
             "received both --z-step and --focus-distances", "expected only one of them"
         )
-    if focus.z_step is not None:
-        step, unit = _length(focus.z_step)
-        return stack.with_focus(step * np.arange(len(stack)), unit)
     if focus.focus_distances is not None:
-        distances = _numbers(focus.focus_distances)
-        if focus.reverse:
-            distances = distances[::-1]
-        return stack.with_focus(distances, focus.unit)
+        numbers, heading_unit = read_positions(focus.focus_distances)
+        positions = numbers[::-1] if focus.reverse else numbers
+        return _at(stack, positions, focus.unit or heading_unit, focus)
+    if focus.focus_in != "distance":
+        raise ParameterError(
+            f"received --focus-in {focus.focus_in} without --focus-distances",
+            "expected one number per frame: steps alone do not tell a distance",
+        )
+    if focus.z_step is not None:
+        step = parse_length(focus.z_step, "--z-step")
+        if step.value == 0:
+            raise ParameterError(
+                f"received --z-step {focus.z_step!r}", "expected a step, such as 2um, that is not 0"
+            )
+        stack = stack.with_focus(step.value * np.arange(len(stack)), step.unit, "--z-step")
     return stack.with_focus(None, focus.unit)
 
 
-def _length(text: str) -> tuple[float, str]:
-    match = re.fullmatch(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([a-zA-Zµμ]+)\s*", text)
-    try:
-        value = float(match.group(1)) if match else 0.0
-    except ValueError:
-        value = 0.0
-    if match is None or value == 0.0 or not math.isfinite(value):
+def _at(stack: FocusStack, numbers: list[float], unit: str | None, focus: Focus) -> FocusStack:
+    """Place the frames where the numbers in the user's file say, whatever they measure."""
+    origin = "--focus-distances"
+    if focus.focus_in == "distance":
+        return stack.with_focus(numbers, unit, origin)
+    if focus.focus_in == "dioptre":
+        stack = stack.with_focus(distance_from_dioptre(numbers), "m", f"{origin} in dioptre")
+        return stack.with_focus(None, focus.unit)
+    length = unit_name(unit or "")
+    if length is None or focus.focal_length is None:
         raise ParameterError(
-            f"received --z-step {text!r}",
-            "expected a number and its unit, such as 2um, 0.5mm or 1e-3m",
+            f"received lens travel {'in ' + unit if unit else 'without unit'}, and "
+            f"{focus.focal_length or 'no'} focal length",
+            "expected both, to tell the distances from the travel",
+            "For example --unit mm --focal-length 50mm.",
         )
-    return value, {"µm": "um", "μm": "um"}.get(match.group(2), match.group(2))
-
-
-def _numbers(path: Path) -> list[float]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FocusPositionsError(
-            f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}",
-            "expected a text file with one focus distance per frame",
-        ) from error
-    delimiter = next((mark for mark in ";\t" if mark in text), ",")
-    reader = csv.reader(text.splitlines(), delimiter=delimiter)
-    values: list[float] = []
-    heading: list[str] | None = None
-    for row in reader:
-        if not any(cell.strip() for cell in row):
-            continue
-        value: float | None
-        try:
-            value = float(row[-1])
-        except ValueError:
-            value = None
-        if value is None and heading is None and not values:
-            heading = row
-        elif value is None or len(row) != len(heading or [""]):
-            raise FocusPositionsError(
-                f"{path}, line {reader.line_num}: received {delimiter.join(row)!r}",
-                "expected one number per line with a decimal point, or a heading line and the "
-                "focus distance in the last column",
-                "Write 0.5 rather than 0,5, and name the columns in the first line.",
-            )
-        else:
-            values.append(value)
-    return values
+    f = parse_length(focus.focal_length, "--focal-length")
+    distances = distance_from_travel(numbers, f.to(length))
+    return stack.with_focus(
+        convert(distances, length, "m"), "m", f"{origin} in lens travel, f = {f}"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -18,7 +19,7 @@ from varfocus.export.charts import Series, chart, ticks
 from varfocus.export.figures import DEPTH_COLOURS, colour_range
 from varfocus.export.images import eight_bit
 from varfocus.minimise import Trace
-from varfocus.units import PixelSize
+from varfocus.units import METRES, PixelSize
 from varfocus.witness import Witness
 
 PHOTO_SIDE = 1600
@@ -26,6 +27,9 @@ PHOTO_SIDE = 1600
 
 MAP_SIDE = 900
 """Longest side in pixels of the depth and confidence maps in the report."""
+
+VIEWER_SIDE = 640
+"""Longest side in pixels of the maps in the report's viewer."""
 
 LISTED_FRAMES = 400
 """Frames beyond this many are only counted."""
@@ -90,7 +94,9 @@ def report_page(found: Findings) -> bytes:
     record = found.record
     title = _title(record)
     style = files("varfocus.export").joinpath("report.css").read_text(encoding="utf-8")
+    script = _viewer_script()
     sections = [
+        _viewer(found) if script else "",
         _pictures(found),
         _curves(found),
         _alignment(record),
@@ -122,6 +128,7 @@ style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <footer>Made by varfocus {_e(record.get("varfocus", ""))}. The full record is in run.json; the
 maps are depth.tif and confidence.tif, 32-bit, at full size.</footer>
 <script>{SCRIPT}</script>
+{f"<script>{script}</script>" if script else ""}
 </body>
 </html>
 """.encode()
@@ -225,6 +232,62 @@ def _warnings(record: dict[str, Any]) -> str:
     return f'<div class="warnings" role="note"><b>Worth knowing</b><ul>{items}</ul></div>'
 
 
+def _viewer_script() -> str:
+    """Return the page's viewer as a script, or nothing where it was not built."""
+    path = files("varfocus.export").joinpath("viewer", "viewer.js")
+    # In a script element the first </script ends it, wherever it stands.
+    return path.read_text(encoding="utf-8").replace("</", r"<\/") if path.is_file() else ""
+
+
+def _viewer(found: Findings) -> str:
+    """Return the maps as data, and the place where the viewer shows them."""
+    from matplotlib import colormaps
+
+    step = -(-max(found.depth.shape) // VIEWER_SIDE)
+    depth = found.depth[step // 2 :: step, step // 2 :: step]
+    confidence = found.confidence[step // 2 :: step, step // 2 :: step]
+    known = np.isfinite(depth)
+    low, high = (float(depth[known].min()), float(depth[known].max())) if known.any() else (0, 0)
+    size = (high - low) / 65534 or 1.0
+    levels = np.where(known, np.rint((np.nan_to_num(depth) - low) / size) + 1, 0)
+    unit = found.record["depth"]["unit"]
+    limits = colour_range([found.depth])
+    proportion = None
+    if found.pixel_size is not None and unit in METRES:
+        width = found.pixel_size.to(unit).x * found.depth.shape[1]
+        proportion = (limits[1] - limits[0]) / width
+    palettes = {
+        name: _base64(np.rint(255 * colormaps[name](np.linspace(0, 1, 256))[:, :3]).astype("u1"))
+        for name in (DEPTH_COLOURS, "gray")
+    }
+    data = {
+        "width": found.depth.shape[1],
+        "height": found.depth.shape[0],
+        "columns": depth.shape[1],
+        "rows": depth.shape[0],
+        "depth": _base64(levels.astype("<u2")),
+        "low": low,
+        "step": size,
+        "confidence": _base64(np.rint(255 * confidence).astype("u1")),
+        "range": limits,
+        "unit": unit,
+        "proportion": proportion,
+        "palettes": palettes,
+    }
+    return f"""
+<section id="explore" hidden>
+<h2>Explore</h2>
+<div id="viewer" class="card viewer"></div>
+<p class="soft">Wheel and drag to zoom and move; both maps move together.</p>
+</section>
+<script type="application/json" id="maps">{json.dumps(data)}</script>
+"""
+
+
+def _base64(values: NDArray[Any]) -> str:
+    return base64.b64encode(values.tobytes()).decode()
+
+
 def _pictures(found: Findings) -> str:
     unit = found.record["depth"]["unit"]
     low, high = colour_range([found.depth])
@@ -234,7 +297,8 @@ def _pictures(found: Findings) -> str:
     return f"""
 <h2>Everything in focus</h2>
 <figure class="card">
-<div class="picture"><img src="{_photo(found.fused)}" alt="All-in-focus image of the scene">
+<div class="picture"><img id="photo" src="{_photo(found.fused)}" \
+alt="All-in-focus image of the scene">
 <img id="over" class="over" alt="" src="data:,">{pins}</div>
 <div class="mix"><label for="mix">Photograph</label>
 <input id="mix" type="range" min="0" max="1" step="0.01" value="0"><span>Depth</span></div>

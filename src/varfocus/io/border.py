@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from varfocus.errors import InputError, TooLargeError, UnreadableFrameError, VarfocusError
 
-FORMATS = "PNG, JPEG, TIFF or BMP"
+FORMATS = "PNG, JPEG, TIFF, BMP, camera RAW, video, ND2, CZI, LIF, Zarr, NPY or NPZ"
 """What can be read, for people."""
 
 
@@ -65,7 +65,7 @@ def too_large(what: str, limit: str) -> RefusedError:
     )
 
 
-def exactly(file: BinaryIO, n: int) -> bytes:
+def exactly(file: IO[bytes], n: int) -> bytes:
     """Read `n` bytes, or refuse the file because it ends early."""
     content = file.read(n)
     if len(content) < n:

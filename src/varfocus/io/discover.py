@@ -11,12 +11,15 @@ from typing import TypeAlias
 
 from varfocus.errors import NoFramesError, ParameterError
 from varfocus.io.border import FORMATS, border
-from varfocus.io.sniff import HEAD_BYTES, format_of
+from varfocus.io.identify import PICTURES, identify
+from varfocus.io.zarr import is_zarr
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A folder, a pattern, a file, or a list of files."""
 
-_EXTENSIONS = {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".tif", ".tiff", ".bmp", ".dib"}
+_PICTURE_NAMES = (".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".tif", ".tiff", ".bmp", ".dib")
+_RAW_NAMES = (".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf", ".pef", ".srw")
+_CLAIMS = dict.fromkeys(_PICTURE_NAMES, PICTURES[0]) | dict.fromkeys(_RAW_NAMES, "RAW")
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
@@ -101,11 +104,19 @@ def _at_place(path: Path) -> list[Path]:
 def _in_folder(folder: Path) -> list[Path]:
     """Return what is an image by content, and what calls itself one by name.
 
-    The latter so that a damaged frame is an error and not a gap.
+    The latter so that a damaged frame is an error and not a gap. Cameras put RAW files and videos
+    beside pictures of the same scene: those count only where there are no pictures.
     """
+    if is_zarr(folder):
+        return [folder]
     files = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    stores = [path for path in files if path.is_dir() and is_zarr(path)]
     files = [path for path in files if not path.is_dir()]
-    images = [path for path in files if path.suffix.lower() in _EXTENSIONS or _is_image(path)]
+    kinds = {path: _kind(path) for path in files}
+    pictures = [path for path in files if kinds[path] in PICTURES]
+    raws = [path for path in files if kinds[path] == "RAW"]
+    others = [path for path in files if kinds[path] is not None] + stores
+    images = pictures or raws or others
     if not images:
         raise NoFramesError(
             f"{folder}: no image among {len(files)} files" if files else f"{folder}: no files",
@@ -115,14 +126,16 @@ def _in_folder(folder: Path) -> list[Path]:
     return natural_order(images)
 
 
-def _is_image(path: Path) -> bool:
+def _kind(path: Path) -> str | None:
+    """Return what a file is by content, else what its name claims."""
+    claimed = _CLAIMS.get(path.suffix.lower())
     if not path.is_file():  # pipes and sockets
-        return False
+        return claimed
     try:
         with path.open("rb") as file:
-            return format_of(file.read(HEAD_BYTES)) is not None
-    except OSError:  # nothing claims that it is one
-        return False
+            return identify(file) or claimed
+    except OSError:  # whoever reads it will say so, if it claims to be an image
+        return claimed
 
 
 def _matching(pattern: Path) -> list[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -11,16 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import InputError, TooLargeError, UnreadableFrameError
-from varfocus.io import bmp, jpeg, png, tiff
+from varfocus.io import bmp, czi, jpeg, lif, nd2, npy, png, raw, tiff, video, zarr
 from varfocus.io.border import FORMATS, border, damaged
+from varfocus.io.contents import Calibration, Contents, ReadPage, decoder
 from varfocus.io.header import Header
+from varfocus.io.identify import identify
 from varfocus.io.limits import MAX_FRAMES
 from varfocus.io.orientation import oriented
-from varfocus.io.sniff import HEAD_BYTES, foreign_format, format_of
+from varfocus.io.selection import UNSAID, Selection, Series, choose
+from varfocus.io.sniff import HEAD_BYTES, foreign_format
 
 
 class Codec(NamedTuple):
-    """How one format is read."""
+    """How pictures of one format are read."""
 
     probe: Callable[[BinaryIO], list[Header]]
     decode: Callable[[BinaryIO, Header], NDArray[Any]]
@@ -29,9 +32,14 @@ class Codec(NamedTuple):
 CODECS = {
     "PNG": Codec(png.probe, png.decode),
     "JPEG": Codec(jpeg.probe, jpeg.decode),
-    "TIFF": Codec(tiff.probe, tiff.decode),
     "BMP": Codec(bmp.probe, bmp.decode),
+    "RAW": Codec(raw.probe, raw.decode),
 }
+"""Formats of one frame in a file."""
+
+STREAMS = {"TIFF": tiff.look, "NPY": npy.look_npy, "NPZ": npy.look_npz}
+STACKS = {"video": video.look, "ND2": nd2.look, "CZI": czi.look, "LIF": lif.look}
+"""Formats of a stack in a file, from the open file and by its name."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +51,11 @@ class FileFrame:
     path : Path
         The file.
     format : str
-        "PNG", "JPEG", "TIFF" or "BMP".
+        As `varfocus.io.sniff` calls it: "PNG", "TIFF", "NPY", …
     header : Header
         What the file says about the frame.
+    decode : callable
+        Returns the pixels as stored, given the header.
     pages : int
         How many frames the file has.
     """
@@ -53,6 +63,7 @@ class FileFrame:
     path: Path
     format: str
     header: Header
+    decode: ReadPage
     pages: int = 1
 
     @property
@@ -89,26 +100,37 @@ class FileFrame:
             If the file is gone, changed or damaged.
         """
         with border(self.path):
-            with self.path.open("rb") as file:
-                pixels = CODECS[self.format].decode(file, self.header)
-            pixels = oriented(pixels, self.header.orientation)
+            pixels = oriented(self.decode(self.header), self.header.orientation)
             if (pixels.shape, pixels.dtype) != (self.shape, self.dtype):
                 raise damaged(f"decoded to {pixels.shape} {pixels.dtype}, unlike its header")
         return pixels
 
 
-def probe_files(paths: Sequence[Path]) -> list[FileFrame]:
+@dataclass(frozen=True)
+class Found:
+    """The frames of a stack and what their files say about them.
+
+    Parameters
+    ----------
+    frames : sequence of FileFrame
+        In order, not yet compared with each other.
+    calibration : Calibration
+        Sizes in the scene.
+    """
+
+    frames: Sequence[FileFrame]
+    calibration: Calibration
+
+
+def probe_files(paths: Sequence[Path], selection: Selection = UNSAID) -> Found:
     """Return the frames in these files, in order, without decoding any.
 
     Parameters
     ----------
     paths : sequence of Path
-        Files of one frame each, or a single multi-page file.
-
-    Returns
-    -------
-    list of FileFrame
-        Not yet compared with each other.
+        Files of one frame each, or a single file that holds a stack.
+    selection : Selection
+        Which stack is meant, where a file holds several.
 
     Raises
     ------
@@ -121,36 +143,74 @@ def probe_files(paths: Sequence[Path]) -> list[FileFrame]:
             f"expected at most {MAX_FRAMES}",
             "Give a part of the frames.",
         )
-    files = [_probe(path) for path in paths]
-    if len(files) > 1:
-        for frames in files:
-            if len(frames) > 1:
-                raise InputError(
-                    f"{frames[0].path}: has {len(frames)} pages and is one of {len(files)} files",
-                    "expected either one multi-page file or files of one frame each",
-                    "Give the multi-page file alone.",
-                )
-    return [frame for frames in files for frame in frames]
+    files = [_probe(path, selection) for path in paths]
+    if len(files) == 1:
+        return files[0]
+    for found in files:
+        if len(found.frames) > 1:
+            raise InputError(
+                f"{found.frames[0].path}: has {len(found.frames)} pages and is one of "
+                f"{len(files)} files",
+                "expected either one multi-page file or files of one frame each",
+                "Give the multi-page file alone.",
+            )
+    frames = _developed_alike([frame for found in files for frame in found.frames])
+    sizes = {(found.calibration.pixel_size, found.calibration.pixel_size_origin) for found in files}
+    # What single pictures say about focus steps belongs to the stack they were taken from.
+    size, origin = sizes.pop() if len(sizes) == 1 else (None, "")
+    return Found(
+        frames,
+        Calibration(pixel_size=size, pixel_size_origin=origin),
+    )
 
 
-def _probe(path: Path) -> list[FileFrame]:
+def _probe(path: Path, selection: Selection) -> Found:
     with border(path):
         if path.is_dir():
-            raise UnreadableFrameError(
-                f"{path}: is a folder",
-                f"expected a {FORMATS} file",
-                "Give the folder alone, or list its files.",
-            )
-        if path.exists() and not path.is_file():  # opening a pipe would wait for ever
-            raise UnreadableFrameError(f"{path}: is not a regular file", f"expected {FORMATS}")
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-            kind = format_of(head)
-            if kind is None:
-                raise _not_an_image(path, head)
+            if not zarr.is_zarr(path):
+                raise UnreadableFrameError(
+                    f"{path}: is a folder",
+                    f"expected a {FORMATS} file",
+                    "Give the folder alone, or list its files.",
+                )
+            kind, contents = "Zarr", zarr.look(path, selection)
+        else:
+            kind, contents = _look(path, selection)
+    frames = [
+        FileFrame(path, kind, header, contents.read, len(contents.headers))
+        for header in contents.headers
+    ]
+    return Found(frames, contents.calibration)
+
+
+def _developed_alike(frames: list[FileFrame]) -> list[FileFrame]:
+    """Return the frames, camera RAW files all developed with the white balance of the first."""
+    balances = [frame.header.white_balance for frame in frames if frame.header.white_balance]
+    return [
+        replace(frame, header=replace(frame.header, white_balance=balances[0]))
+        if frame.header.white_balance
+        else frame
+        for frame in frames
+    ]
+
+
+def _look(path: Path, selection: Selection) -> tuple[str, Contents]:
+    """Return what a file is, and what is in it."""
+    if path.exists() and not path.is_file():  # opening a pipe would wait for ever
+        raise UnreadableFrameError(f"{path}: is not a regular file", f"expected {FORMATS}")
+    with path.open("rb") as file:
+        kind = identify(file)
+        if kind is None:
             file.seek(0)
-            headers = CODECS[kind].probe(file)
-    return [FileFrame(path, kind, header, len(headers)) for header in headers]
+            raise _not_an_image(path, file.read(HEAD_BYTES))
+        file.seek(0)
+        if kind in STACKS:
+            return kind, STACKS[kind](path, selection)
+        if kind in STREAMS:
+            return kind, STREAMS[kind](file, path, selection)
+        choose([Series(path.name, 1)], selection)
+        codec = CODECS[kind]
+        return kind, Contents(codec.probe(file), decoder(path, codec.decode))
 
 
 def _not_an_image(path: Path, head: bytes) -> UnreadableFrameError:

@@ -32,6 +32,10 @@ class Header:
         TIFF: where the page's directory is.
     plane : int
         TIFF: which of the images behind one directory, for ImageJ's files over 4 GB.
+    white_balance : tuple of float
+        Camera RAW: factors of the four colours of the sensor.
+    subject_distance : float, optional
+        EXIF: metres at which the camera says it was focused.
 
     Raises
     ------
@@ -47,6 +51,8 @@ class Header:
     page: int = 0
     offset: int = 0
     plane: int = 0
+    white_balance: tuple[float, ...] = ()
+    subject_distance: float | None = None
 
     def __post_init__(self) -> None:
         width, height = self.width, self.height

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.io.border import damaged, exactly, library, unsupported
+from varfocus.io.exif import subject_distance
 from varfocus.io.header import Header
-from varfocus.io.orientation import UPRIGHT, exif_orientation
+from varfocus.io.orientation import exif_orientation
 
 _START, _END, _SCAN, _EXIF = 0xD8, 0xD9, 0xDA, 0xE1
 _WITHOUT_CONTENT = (0x01, *range(0xD0, 0xD8))
@@ -30,8 +31,17 @@ _MODES = {1: ("L", "L"), 3: ("RGB", "RGB"), 4: ("CMYK", "CMYK;I")}
 
 def probe(file: BinaryIO) -> list[Header]:
     """Return the properties of the one frame in a JPEG file."""
-    width, height, components, orientation = read_markers(file)
-    return [Header(width, height, components > 1, np.dtype(np.uint8), orientation)]
+    width, height, components, exif = read_markers(file)
+    return [
+        Header(
+            width,
+            height,
+            components > 1,
+            np.dtype(np.uint8),
+            exif_orientation(exif),
+            subject_distance=subject_distance(exif),
+        )
+    ]
 
 
 def decode(file: BinaryIO, header: Header) -> NDArray[Any]:
@@ -49,7 +59,7 @@ def decode(file: BinaryIO, header: Header) -> NDArray[Any]:
         return np.asarray(image.convert("RGB") if mode == "CMYK" else image)
 
 
-def read_markers(file: BinaryIO) -> tuple[int, int, int, int]:
+def read_markers(file: BinaryIO) -> tuple[int, int, int, bytes]:
     """Read a JPEG stream up to its first scan.
 
     Parameters
@@ -63,13 +73,13 @@ def read_markers(file: BinaryIO) -> tuple[int, int, int, int]:
         In pixels.
     components : int
         1, 3 or 4.
-    orientation : int
-        From EXIF, 1 if there is none.
+    exif : bytes
+        The last EXIF block, empty if there is none.
     """
     if exactly(file, 2) != bytes((0xFF, _START)):
         raise damaged("is a JPEG without start")
     frame: tuple[int, int, int] | None = None
-    orientation = UPRIGHT
+    exif = b""
     while (marker := _next_marker(file)) != _SCAN:
         if marker in (_START, _END):
             raise damaged("ends before its pixels")
@@ -83,10 +93,10 @@ def read_markers(file: BinaryIO) -> tuple[int, int, int, int]:
                 raise damaged("has two frame headers")
             frame = _frame(content)
         elif marker == _EXIF and content.startswith(b"Exif\0"):
-            orientation = exif_orientation(content)
+            exif = content
     if frame is None:
         raise damaged("has no frame header")
-    return *frame, orientation
+    return *frame, exif
 
 
 def _frame(content: bytes) -> tuple[int, int, int]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus.io.exif import stored_orientation
+
 UPRIGHT = 1
-_TAG = 0x0112
-_SHORT = 3
-_EXIF_PREFIX = b"Exif\0\0"
 
 
 def valid_orientation(value: object) -> int:
@@ -50,24 +48,5 @@ def oriented(pixels: NDArray[Any], orientation: int) -> NDArray[Any]:
 
 
 def exif_orientation(exif: bytes) -> int:
-    """Return the orientation that an EXIF block tells; 1 if there is none or it is damaged.
-
-    Parameters
-    ----------
-    exif : bytes
-        A TIFF structure, with or without the prefix JPEG puts before it.
-    """
-    exif = exif.removeprefix(_EXIF_PREFIX)
-    order = {b"II*\0": "<", b"MM\0*": ">"}.get(exif[:4])
-    if order is None:
-        return UPRIGHT
-    try:
-        (ifd,) = struct.unpack_from(order + "I", exif, 4)
-        (count,) = struct.unpack_from(order + "H", exif, ifd)
-        for entry in range(ifd + 2, ifd + 2 + 12 * count, 12):
-            tag, kind, _, value = struct.unpack_from(order + "HHIH", exif, entry)
-            if (tag, kind) == (_TAG, _SHORT):
-                return valid_orientation(value)
-    except struct.error:  # the block ends early
-        pass
-    return UPRIGHT
+    """Return the orientation that an EXIF block tells; 1 if there is none or it is damaged."""
+    return valid_orientation(stored_orientation(exif))

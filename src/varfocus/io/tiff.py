@@ -7,22 +7,25 @@ orientation are dealt with afterwards.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus.io import jpeg
-from varfocus.io.border import damaged, library, too_large, unsupported
+from varfocus.io import imagej, jpeg, ome
+from varfocus.io.border import RefusedError, damaged, library, too_large, unsupported
+from varfocus.io.contents import Calibration, Contents, decoder
 from varfocus.io.header import Header
 from varfocus.io.limits import MAX_FRAMES, MAX_PIXELS
 from varfocus.io.orientation import UPRIGHT, valid_orientation
-from varfocus.io.tiff_chain import Directory, read_directory, walk
-from varfocus.io.tiff_layout import check_pages_are_steps, imagej_images
+from varfocus.io.selection import Selection, Series, choose
+from varfocus.io.tiff_chain import Directory, first_directory, read_directory, walk
 from varfocus.stack import supported_dtype, without_alpha
 
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ _COMPRESSION_NAMES = "no, LZW, Deflate, PackBits, JPEG, LZMA or Zstandard compre
 _BITS = {"u": (2, 4, 8, 10, 12, 14, 16), "b": (1,), "f": (16, 32, 64)}
 _REDUCED, _MASK = 1, 4
 _DNG_VERSION, _SUB_IFDS, _ORIENTATION, _COLOUR_MAP = 50706, 330, 274, 320
+_X_RESOLUTION, _Y_RESOLUTION = 282, 283
 _REQUIRED = {256, 257, 262}
 # Tags without which the pixels would be something else.
 _RELEVANT = {*range(256, 260), 262, 266, 273, 274, *range(277, 280), 284, 317, 320}
@@ -46,10 +50,19 @@ _RELEVANT |= {254, *range(322, 326), 338, 339, 347, 530}
 _JPEG_HEAD = 2**16
 
 
-def probe(file: BinaryIO) -> list[Header]:
-    """Return the properties of all frames in a TIFF file.
+def look(file: BinaryIO, path: Path, selection: Selection) -> Contents:
+    """Return the frames of the chosen stack in a TIFF file, and what it says about sizes.
 
     Thumbnails and masks, which cameras and editors store as further pages, are not frames.
+
+    Parameters
+    ----------
+    file : file object
+        Open for reading.
+    path : Path
+        Its name.
+    selection : Selection
+        Which stack is meant, if ImageJ's or OME's notes tell of several.
     """
     directories = walk(file)
     tif = _open(file)
@@ -57,17 +70,79 @@ def probe(file: BinaryIO) -> list[Header]:
     for number, directory in enumerate(directories):
         page = _page(tif, directory, number)
         if number == 0:
-            _refuse_camera_raw(page)
             first = page
         elif page.subfiletype & (_REDUCED | _MASK):
             continue
         headers.append(_header(file, page, directory.offset))
-    planes = imagej_images(first.description)
+    planes = imagej.images(first.description)
     if len(directories) == 1 < planes:
         headers = _planes(file, first, headers[0], planes)
-    if len(headers) > 1:
-        check_pages_are_steps(first.description, first.samplesperpixel)
-    return headers
+    sizes = Calibration()
+    if len(headers) == 1:
+        sizes = _sizes_of_single(first, path.name, selection)
+    elif ome.is_ome(first.description):
+        headers, sizes = _by_ome(headers, first, path.name, selection)
+    elif imagej.is_imagej(first.description):
+        headers, sizes = _by_imagej(headers, first, selection)
+    else:
+        choose([Series(path.name, len(headers))], selection)
+    return Contents(headers, decoder(path, decode), sizes)
+
+
+def is_camera_raw(file: BinaryIO) -> bool:
+    """Tell whether a TIFF shows only a preview of what a camera's sensor saw."""
+    offset = first_directory(file)
+    page = _page(_open(file), read_directory(file, offset, 0), 0)
+    preview = page.subfiletype & _REDUCED and _SUB_IFDS in page.tags
+    return bool(_DNG_VERSION in page.tags or page.photometric in _CFA or preview)
+
+
+def _sizes_of_single(page: TiffPage, name: str, selection: Selection) -> Calibration:
+    """Return what a file of one page says about sizes."""
+    choice = choose([Series(name, 1)], selection)
+    sizes = Calibration()
+    if imagej.is_imagej(page.description):
+        sizes = imagej.calibration(page.description, _resolution(page), choice)
+    elif ome.is_ome(page.description):
+        with contextlib.suppress(RefusedError):  # it is a part of something larger
+            sizes = ome.read_ome(page.description, page.samplesperpixel, name)[0].calibration(
+                choice
+            )
+    return sizes
+
+
+def _by_ome(
+    headers: list[Header], page: TiffPage, name: str, selection: Selection
+) -> tuple[list[Header], Calibration]:
+    images = ome.read_ome(page.description, page.samplesperpixel, name)
+    choice = choose([image.series for image in images], selection)
+    image = images[choice.series]
+    by_number = {header.page: header for header in headers}
+    chosen = []
+    for z, t in choice.planes:
+        number = image.page(z, choice.channel, t)
+        if number not in by_number:
+            raise damaged(f"lacks page {number}, which its OME-XML refers to")
+        chosen.append(by_number[number])
+    return chosen, image.calibration(choice)
+
+
+def _by_imagej(
+    headers: list[Header], page: TiffPage, selection: Selection
+) -> tuple[list[Header], Calibration]:
+    axes = imagej.series(page.description)
+    claimed = axes.steps * axes.times * len(axes.channels)
+    if claimed != len(headers):
+        if len(axes.channels) > 1 or (axes.steps > 1 and axes.times > 1):
+            raise damaged(f"claims {axes}, but holds {len(headers)} pages")
+        axes = replace(axes, steps=len(headers), times=1)  # pages were added or taken away
+    choice = choose([axes], selection)
+    chosen = [headers[imagej.page(axes, z, choice.channel, t)] for z, t in choice.planes]
+    return chosen, imagej.calibration(page.description, _resolution(page), choice)
+
+
+def _resolution(page: TiffPage) -> tuple[Any, Any]:
+    return page.tags.valueof(_X_RESOLUTION), page.tags.valueof(_Y_RESOLUTION)
 
 
 def decode(file: BinaryIO, header: Header) -> NDArray[Any]:
@@ -106,12 +181,6 @@ def _page(tif: TiffFile, directory: Directory, number: int) -> TiffPage:
     if lost:
         raise damaged(f"page {number} lacks a readable tag {min(lost)}")
     return page
-
-
-def _refuse_camera_raw(page: TiffPage) -> None:
-    preview = page.subfiletype & _REDUCED and _SUB_IFDS in page.tags
-    if _DNG_VERSION in page.tags or page.photometric in _CFA or preview:
-        raise unsupported("is a camera's RAW file", "expected developed frames")
 
 
 def _header(file: BinaryIO, page: TiffPage, offset: int) -> Header:

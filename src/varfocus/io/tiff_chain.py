@@ -72,6 +72,11 @@ def walk(file: BinaryIO) -> list[Directory]:
     return directories
 
 
+def first_directory(file: BinaryIO) -> int:
+    """Return where the first page's directory is."""
+    return _start(file)[1]
+
+
 def read_directory(file: BinaryIO, offset: int, page: int) -> Directory:
     """Return the directory at `offset`, without following the chain to it."""
     layout, _ = _start(file)

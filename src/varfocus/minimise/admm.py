@@ -15,9 +15,10 @@ where the polynomial grows without bound.
 
 With b ≡ 0 this is the quadratic-penalty scheme the paper compares with.
 
-Two generalisations, both off by default: another regulariser than ‖·‖₂,₁, whose proximal map then
-stands in step 2, and a warm start g = Kd₀, without which the jumps of a good first guess are
-blurred before the data can hold them.
+Two generalisations, both off by default: another regulariser than ‖·‖₂,₁, and a warm start
+g = Kd₀, without which the jumps of a good first guess are blurred before the data can hold them.
+The regulariser's proximal map then stands in step 2. If it is of second order (TGV), step 1 solves
+for d and the slope v at once, (Kd − v, Ev) stands for Kd, and g and b have five components.
 
 The residuals fall because λ grows and freezes the iterate; they do not certify a good minimum.
 The energy is not monotone, and the last iterate need not be the best one: see ``Trace.best``.
@@ -30,17 +31,17 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from varfocus import native
 from varfocus.arrays import Array, namespace, total
-from varfocus.energy import ContrastTerm, DataTerm, energy
+from varfocus.energy import ContrastTerm, DataTerm
 from varfocus.minimise.trace import Callback, Solution, Trace, check_finite
-from varfocus.operators import K, K_adjoint, ScreenedPoisson
+from varfocus.operators import K_adjoint
 from varfocus.params import SolverParams
-from varfocus.regulariser import TV, Regulariser
+from varfocus.regulariser import TV, Coupling, Regulariser
 
 
 @dataclass(frozen=True)
@@ -52,17 +53,20 @@ class State:
     d : array of shape (H, W)
         Depth.
     g : array of shape (2, H, W)
-        Its gradient, split off.
-    b : array of shape (2, H, W)
+        Its gradient, split off; ``(5, H, W)`` for TGV.
+    b : array of the shape of g
         Scaled multiplier of g = Kd.
     lam : float
         Coupling λ of this iteration.
+    v : array of shape (2, H, W), optional
+        The slope that TGV does not count.
     """
 
     d: Array
     g: Array
     b: Array
     lam: float
+    v: Array = None
 
 
 def linearised_admm(
@@ -75,7 +79,7 @@ def linearised_admm(
     regulariser: Regulariser = TV,
     warm: bool = False,
 ) -> Solution:
-    """Minimise D(d) + α R(Kd), by default α‖Kd‖₂,₁, by the linearised ADMM.
+    """Minimise D(d) + α R(d), by default α‖Kd‖₂,₁, by the linearised ADMM.
 
     Parameters
     ----------
@@ -112,13 +116,15 @@ def linearised_admm(
         from varfocus.native.admm import linearised_admm as on_kernels
 
         return on_kernels(data.a, d, params, callback, multipliers, lam_max)
-    poisson = ScreenedPoisson(d)
-    trace = Trace(energy(data, params.alpha, d, regulariser))
-    g = K(d) if warm else xp.zeros_like(K(d))
-    state = State(d, g, xp.zeros_like(g), params.lam)
+    operator = regulariser.operator(d)
+    v = operator.start(d)
+    g = operator.apply(d, v)
+    trace = Trace(data.value(d) + params.alpha * regulariser.value(g))
+    g = g if warm else xp.zeros_like(g)
+    state = State(d, g, xp.zeros_like(g), params.lam, v)
     for k in range(params.iterations):
         with np.errstate(over="ignore", invalid="ignore"):  # check_finite says it better
-            new, kd = _step(data, state, params, poisson, multipliers, regulariser)
+            new, kd = _step(data, state, params, operator, multipliers, regulariser)
             trace.record(
                 data.value(new.d) + params.alpha * regulariser.value(kd),
                 total((kd - new.g) ** 2),
@@ -126,7 +132,7 @@ def linearised_admm(
             )
         check_finite(trace, state)
         if new.lam * params.growth <= lam_max:
-            new = State(new.d, new.g, new.b / params.growth, new.lam * params.growth)
+            new = replace(new, b=new.b / params.growth, lam=new.lam * params.growth)
         state = new
         if callback is not None:
             callback(k + 1, state, trace)
@@ -146,15 +152,17 @@ def _step(
     data: DataTerm,
     state: State,
     params: SolverParams,
-    poisson: ScreenedPoisson,
+    operator: Coupling,
     multipliers: bool,
     regulariser: Regulariser,
 ) -> tuple[State, Array]:
-    d, g, b, lam = state.d, state.g, state.b, state.lam
-    r = d + lam * K_adjoint(g - b) - params.tau * data.gradient(d)
-    d = data.clip(poisson.solve(r, lam))
-    kd = K(d)
+    d, b, lam = state.d, state.b, state.lam
+    target = state.g - b
+    r = d + lam * K_adjoint(target[:2]) - params.tau * data.gradient(d)
+    d, v = operator.solve(r, target, state.v, lam)
+    d = data.clip(d)
+    kd = operator.apply(d, v)
     g = regulariser.prox(kd + b, params.alpha * params.tau / lam)
     if multipliers:
         b = b + kd - g
-    return State(d, g, b, lam), kd
+    return State(d, g, b, lam, v), kd

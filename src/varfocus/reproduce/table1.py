@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import mean, stdev
 
-from varfocus.comparison import MLAP_1, MLAP_2, fraction
+from varfocus.comparison import MLAP_1, MLAP_2, SWEEP, fraction
 from varfocus.depth import index_to_depth
 from varfocus.metrics import rmse
 from varfocus.params import Params
@@ -24,7 +24,6 @@ PRINTED: Mapping[str, tuple[float, float, float, float]] = {
 """Moeller et al., Table 1: cone, plane, cosine, sphere."""
 
 SHAPE_ORDER = ("cone", "plane", "cosine", "sphere")
-ALPHAS = (1.0, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
 Errors = dict[str, dict[str, list[float]]]
 
 
@@ -83,7 +82,7 @@ def measure(setting: Setting, seeds: list[int]) -> Errors:
         f"TV, α = {fraction(alpha)}": Params.from_keywords(
             "paper", alpha=alpha * setting.alpha_scale, **PUBLISHED
         )
-        for alpha in ALPHAS
+        for alpha in SWEEP
     }
     errors: Errors = {name: {shape: [] for shape in SHAPES} for name in methods}
     done, total = 0, len(SHAPES) * len(seeds) * len(methods)

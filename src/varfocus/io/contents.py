@@ -1,0 +1,73 @@
+"""What is found in a file: its frames, and what it says about sizes in the scene."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+from numpy.typing import NDArray
+
+from varfocus.io.header import Header
+from varfocus.units import Length, PixelSize
+
+ReadPage: TypeAlias = Callable[[Header], NDArray[Any]]
+"""Decodes the frame with this header; called from several threads at once."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Sizes as a file tells them.
+
+    Parameters
+    ----------
+    focus : tuple of float
+        Focus position of each frame; empty if the file does not tell.
+    unit : str
+        Unit of `focus`.
+    focus_origin, pixel_size_origin : str
+        Which entry of the file says so.
+    pixel_size : PixelSize, optional
+        Size of a pixel in the scene.
+    """
+
+    focus: tuple[float, ...] = ()
+    unit: str = ""
+    focus_origin: str = ""
+    pixel_size: PixelSize | None = None
+    pixel_size_origin: str = ""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The frames of one file.
+
+    Parameters
+    ----------
+    headers : sequence of Header
+        One per frame, in the order of focus.
+    read : callable
+        Decodes a frame.
+    calibration : Calibration
+        What the file says about sizes.
+    """
+
+    headers: Sequence[Header]
+    read: ReadPage
+    calibration: Calibration = Calibration()
+
+
+def decoder(path: Path, decode: Callable[[BinaryIO, Header], NDArray[Any]]) -> ReadPage:
+    """Return a function that opens the file anew for each frame, which any thread may do."""
+
+    def read(header: Header) -> NDArray[Any]:
+        with path.open("rb") as file:
+            return decode(file, header)
+
+    return read
+
+
+def evenly(n: int, step: Length | None) -> tuple[float, ...]:
+    """Return focus positions of `n` frames at equal steps from 0; none without a usable step."""
+    return tuple(k * step.value for k in range(n)) if step is not None and step.value else ()

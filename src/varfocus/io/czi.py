@@ -1,0 +1,149 @@
+"""Zeiss's CZI, by the library czifile: planes are put together from their sub-blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varfocus.errors import MissingExtraError
+from varfocus.io.border import damaged, library, unsupported
+from varfocus.io.contents import Calibration, Contents, evenly
+from varfocus.io.header import Header
+from varfocus.io.planes import finished, headers_of
+from varfocus.io.selection import Choice, Selection, Series, choose
+from varfocus.units import Length, PixelSize
+
+_PLANE_AXES, _TILE = ("S", "C", "Z", "T"), "M"
+
+
+def look(path: Path, selection: Selection) -> Contents:
+    """Return the frames of the chosen stack; scenes are series, tiles are put together."""
+    with library("czifile"), _opened(path) as file:
+        blocks = _blocks(file)
+        metadata = file.metadata() if file.header.metadata_position else ""
+    if not blocks:
+        raise damaged("holds no picture")
+    _check_axes(blocks)
+    values = {axis: sorted({_start(block, axis) for block in blocks}) for axis in _PLANE_AXES}
+    names, sizes = _told(metadata, len(values["C"]))
+    series = []
+    for number in values["S"]:
+        parts = [block for block in blocks if _start(block, "S") == number]
+        z, t = (len({_start(block, axis) for block in parts}) for axis in "ZT")
+        series.append(Series("", z, t, names))
+    choice = choose(series, selection)
+    places = [
+        (values["S"][choice.series], values["C"][choice.channel], values["Z"][z], values["T"][t])
+        for z, t in choice.planes
+    ]
+    scene = [block for block in blocks if _start(block, "S") == places[0][0]]
+    box = _box(scene)
+    samples = scene[0].shape[-1:] if scene[0].shape[-1] > 1 else ()
+    dtype = np.dtype(np.dtype(scene[0].dtype).base)
+    headers = headers_of(len(places), (box[1] - box[0], box[3] - box[2], *samples), dtype)
+
+    def read(header: Header) -> NDArray[Any]:
+        with library("czifile"), _opened(path) as file:
+            place = places[header.page]
+            parts = [b for b in _blocks(file) if tuple(_start(b, a) for a in _PLANE_AXES) == place]
+            if not parts:
+                raise damaged(f"has no picture for slice {place[2]}, time {place[3]}")
+            plane = np.zeros((box[1] - box[0], box[3] - box[2], *samples), dtype)
+            for part in sorted(parts, key=lambda block: _start(block, _TILE)):
+                tile = part.data_segment().data()
+                tile = tile.reshape(_extent(part, "Y"), _extent(part, "X"), *samples)
+                top, left = _start(part, "Y") - box[0], _start(part, "X") - box[2]
+                plane[top : top + tile.shape[0], left : left + tile.shape[1]] = tile
+        return finished(plane)
+
+    return Contents(headers, read, _calibration(sizes, choice))
+
+
+def _blocks(file: Any) -> list[Any]:
+    """Return the directory entries at full resolution."""
+    return [
+        entry
+        for entry in file.subblock_directory
+        if all(dim.size == dim.stored_size for dim in entry.dimension_entries)
+    ]
+
+
+def _dimension(block: Any, axis: str) -> Any:
+    return next((dim for dim in block.dimension_entries if dim.dimension == axis), None)
+
+
+def _start(block: Any, axis: str) -> int:
+    found = _dimension(block, axis)
+    return 0 if found is None else int(found.start)
+
+
+def _extent(block: Any, axis: str) -> int:
+    found = _dimension(block, axis)
+    return 1 if found is None else int(found.size)
+
+
+def _box(blocks: Iterable[Any]) -> tuple[int, int, int, int]:
+    """Return top, bottom, left and right of all tiles."""
+    blocks = list(blocks)
+    edges = []
+    for axis in "YX":
+        edges.append(min(_start(block, axis) for block in blocks))
+        edges.append(max(_start(block, axis) + _extent(block, axis) for block in blocks))
+    return edges[0], edges[1], edges[2], edges[3]
+
+
+def _check_axes(blocks: list[Any]) -> None:
+    for axis in {dim.dimension for block in blocks for dim in block.dimension_entries}:
+        starts = {_start(block, axis) for block in blocks}
+        if axis not in (*_PLANE_AXES, _TILE, "X", "Y") and len(starts) > 1:
+            raise unsupported(f"has {len(starts)} pictures along the axis {axis}")
+        if axis in _PLANE_AXES and any(_extent(block, axis) != 1 for block in blocks):
+            raise unsupported(f"has blocks over several pictures of the axis {axis}")
+
+
+def _told(metadata: str | None, channels: int) -> tuple[tuple[str, ...], dict[str, float]]:
+    """Return the names of the channels and the distances in metres, by axis."""
+    from xml.etree import ElementTree
+
+    if not metadata:
+        return ("",) * channels, {}
+    if "<!DOCTYPE" in metadata:
+        raise damaged("has metadata with a document type, which they never have")
+    with library("CZI metadata"):
+        root = ElementTree.fromstring(metadata)
+    found = root.findall(".//Information/Image/Dimensions/Channels/Channel")
+    names = tuple(channel.get("Name", "") for channel in found)
+    sizes = {}
+    for distance in root.findall(".//Scaling/Items/Distance"):
+        try:
+            sizes[distance.get("Id", "")] = float(distance.findtext("Value", ""))
+        except ValueError:
+            continue
+    return names if len(names) == channels else ("",) * channels, sizes
+
+
+def _calibration(sizes: dict[str, float], choice: Choice) -> Calibration:
+    um = {axis: 1e6 * size for axis, size in sizes.items() if 0 < size < 1}
+    focus: tuple[float, ...] = ()
+    if choice.over_focus and "Z" in um:
+        focus = evenly(len(choice.planes), Length(um["Z"], "um"))
+    sized = {"X", "Y"} <= set(um)
+    return Calibration(
+        focus,
+        "um" if focus else "",
+        "CZI scaling" if focus else "",
+        PixelSize(um["X"], um["Y"], "um") if sized else None,
+        "CZI scaling" if sized else "",
+    )
+
+
+def _opened(path: Path) -> Any:
+    try:
+        import czifile
+    except ImportError as error:
+        raise MissingExtraError("CZI files", "czifile", "microscopy") from error
+    return czifile.CziFile(str(path), multifile=False)

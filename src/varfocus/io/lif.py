@@ -1,0 +1,94 @@
+"""Leica's LIF, by the library liffile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from varfocus.errors import MissingExtraError
+from varfocus.io.border import library, unsupported
+from varfocus.io.contents import Calibration, Contents, evenly
+from varfocus.io.header import Header
+from varfocus.io.planes import finished, headers_of
+from varfocus.io.selection import Choice, Selection, Series, choose
+from varfocus.units import Length, PixelSize, convert, unit_name
+
+_DIMENSIONS = "./Data/Image/ImageDescription/Dimensions/DimensionDescription"
+_IDS = {"1": "X", "2": "Y", "3": "Z"}
+
+
+def look(path: Path, selection: Selection) -> Contents:
+    """Return the frames of the chosen stack; the images of a LIF are series."""
+    with library("liffile"), _opened(path) as file:
+        images = [image for image in file.images if not image.is_flim]
+        if not images:
+            raise unsupported("holds no image", "expected an image with focus steps")
+        sizes = [dict(image.sizes) for image in images]
+        series = [_series(image.name, axes) for image, axes in zip(images, sizes, strict=True)]
+        choice = choose(series, selection)
+        image, axes = images[choice.series], sizes[choice.series]
+        strange = [f"{axis} ({n})" for axis, n in axes.items() if axis not in "CZTYXS" and n > 1]
+        if strange or not {"Y", "X"} <= set(axes):
+            raise unsupported(f"has an image over {', '.join(strange or axes)}")
+        dtype, name = image.dtype, image.path
+        lengths = _lengths(image)
+    shape = [axes[axis] for axis in "YXS" if axis in axes]
+    headers = headers_of(len(choice.planes), shape, dtype)
+
+    def read(header: Header) -> NDArray[Any]:
+        z, t = choice.planes[header.page]
+        place = {"C": choice.channel, "Z": z, "T": t}
+        with library("liffile"), _opened(path) as file:
+            image = next(image for image in file.images if image.path == name)
+            return finished(image.frame(**{a: n for a, n in place.items() if a in axes}))
+
+    return Contents(headers, read, _calibration(lengths, choice))
+
+
+def _series(name: str, axes: dict[str, int]) -> Series:
+    return Series(name, axes.get("Z", 1), axes.get("T", 1), ("",) * axes.get("C", 1))
+
+
+def _lengths(image: Any) -> dict[str, Length]:
+    """Return the distance between neighbours along X, Y and Z, where the file tells it."""
+    lengths = {}
+    for dimension in image.xml_element.findall(_DIMENSIONS):
+        axis = _IDS.get(dimension.get("DimID", ""))
+        unit = unit_name(dimension.get("Unit", ""))
+        try:  # the length reaches from the first to the last
+            steps = int(dimension.get("NumberOfElements", "")) - 1
+            step = float(dimension.get("Length", "")) / steps
+        except (ValueError, ZeroDivisionError):
+            continue
+        if axis and unit and step and math.isfinite(step):
+            lengths[axis] = Length(convert(step, unit, "um"), "um")
+    return lengths
+
+
+def _calibration(lengths: dict[str, Length], choice: Choice) -> Calibration:
+    focus = evenly(len(choice.planes), lengths.get("Z")) if choice.over_focus else ()
+    x, y = lengths.get("X"), lengths.get("Y")
+    size = PixelSize(abs(x.value), abs(y.value), "um") if x and y else None
+    return Calibration(
+        focus,
+        "um" if focus else "",
+        "LIF dimensions" if focus else "",
+        size,
+        "LIF dimensions" if size else "",
+    )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    try:
+        import liffile
+    except ImportError as error:
+        raise MissingExtraError("LIF files", "liffile", "microscopy") from error
+    # By the open file, for by name the library goes by the name's ending.
+    with path.open("rb") as file, liffile.LifFile(file) as opened:
+        yield opened

@@ -1,0 +1,86 @@
+"""Nikon's ND2, by the library nd2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from varfocus.errors import MissingExtraError
+from varfocus.io.border import damaged, library, unsupported
+from varfocus.io.contents import Calibration, Contents, evenly
+from varfocus.io.header import Header
+from varfocus.io.planes import finished, headers_of
+from varfocus.io.selection import Choice, Selection, Series, choose
+from varfocus.units import Length, PixelSize
+
+_AXES = {"P", "T", "Z", "C", "Y", "X", "S"}
+
+
+def look(path: Path, selection: Selection) -> Contents:
+    """Return the frames of the chosen stack; positions are series."""
+    with library("nd2"), _opened(path) as file:
+        sizes = dict(file.sizes)
+        dtype, names = file.dtype, _channel_names(file, sizes.get("C", 1))
+        loops = [dict(loop) for loop in file.loop_indices] or [{}]
+        volume = file.metadata.channels[0].volume if file.metadata.channels else None
+    strange = [f"{axis} ({n})" for axis, n in sizes.items() if axis not in _AXES and n > 1]
+    if strange:
+        raise unsupported(f"has axes that are not known: {', '.join(strange)}", "expected P T Z C")
+    one = Series("", sizes.get("Z", 1), sizes.get("T", 1), names)
+    choice = choose([one] * sizes.get("P", 1), selection)
+    pages = []
+    for z, t in choice.planes:
+        place = {"P": choice.series, "Z": z, "T": t}
+        found = [k for k, loop in enumerate(loops) if _fits(loop, place)]
+        if not found:
+            raise damaged(f"has no picture for slice {z}, time {t}")
+        pages.append(found[0])
+    shape = [sizes[axis] for axis in ("Y", "X", "S") if axis in sizes]
+    headers = headers_of(len(pages), shape, dtype)
+
+    def read(header: Header) -> NDArray[Any]:
+        with library("nd2"), _opened(path) as file:
+            frame = file.read_frame(pages[header.page])
+            if len(names) > 1:
+                frame = frame[choice.channel]
+            return finished(frame.copy())  # the file is mapped, and closed here
+
+    return Contents(headers, read, _calibration(volume, choice))
+
+
+def _fits(loop: dict[str, int], place: dict[str, int]) -> bool:
+    return all(loop.get(axis, 0) == number for axis, number in place.items())
+
+
+def _channel_names(file: Any, n: int) -> tuple[str, ...]:
+    names = [channel.channel.name or "" for channel in file.metadata.channels or []]
+    return tuple(names) if len(names) == n else ("",) * n
+
+
+def _calibration(volume: Any, choice: Choice) -> Calibration:
+    """Return the sizes in micrometres, of those axes that the microscope calibrated."""
+    if volume is None:
+        return Calibration()
+    x, y, z = (
+        Length(float(size), "um") if known and size > 0 else None
+        for size, known in zip(volume.axesCalibration, volume.axesCalibrated, strict=True)
+    )
+    focus = evenly(len(choice.planes), z) if choice.over_focus else ()
+    sized = x is not None and y is not None
+    return Calibration(
+        focus,
+        "um" if focus else "",
+        "ND2 z-calibration" if focus else "",
+        PixelSize(x.value, y.value, "um") if x is not None and y is not None else None,
+        "ND2 calibration" if sized else "",
+    )
+
+
+def _opened(path: Path) -> Any:
+    try:
+        import nd2
+    except ImportError as error:
+        raise MissingExtraError("ND2 files", "nd2", "microscopy") from error
+    return nd2.ND2File(path)

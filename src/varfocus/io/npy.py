@@ -1,0 +1,139 @@
+"""NumPy's arrays in files: NPY plane by plane, NPZ in turn. Never a pickle."""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varfocus.errors import UnreadableFrameError
+from varfocus.io.border import RefusedError, damaged, exactly, library, unsupported
+from varfocus.io.contents import Contents, decoder
+from varfocus.io.header import Header
+from varfocus.io.planes import InTurn, finished, headers_of, stack_shape
+from varfocus.io.selection import Selection, Series, choose
+
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+@dataclass(frozen=True)
+class Array:
+    """What an NPY header says.
+
+    Parameters
+    ----------
+    frames : int
+        How many.
+    shape : tuple of int
+        Of one frame.
+    dtype : numpy.dtype
+        As stored.
+    start : int
+        Where the pixels begin.
+    """
+
+    frames: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    start: int
+
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes of one frame."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def frame(self, content: bytes) -> NDArray[Any]:
+        """Return the pixels in these bytes."""
+        return finished(np.frombuffer(content, self.dtype).reshape(self.shape))
+
+
+def look_npy(file: BinaryIO, path: Path, selection: Selection) -> Contents:
+    """Return the frames of an array ``(n, H, W)`` or ``(n, H, W, C)`` in an NPY file."""
+    array = _array(file)
+    choose([Series(path.name, array.frames)], selection)
+    missing = array.start + array.frames * array.frame_bytes - file.seek(0, io.SEEK_END)
+    if missing > 0:
+        raise damaged(f"ends early, {missing} bytes are missing")
+    return Contents(
+        headers_of(array.frames, array.shape, array.dtype), decoder(path, partial(_decode, array))
+    )
+
+
+def look_npz(file: BinaryIO, path: Path, selection: Selection) -> Contents:
+    """Return the frames of the one stack in an NPZ file, or of the one that is named."""
+    del file
+    found: dict[str, Array] = {}
+    with library("zipfile"), zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            if not info.filename.endswith(".npy"):
+                continue
+            with archive.open(info) as member:
+                try:
+                    array = _array(member)
+                except RefusedError:  # focus positions, names, ...
+                    continue
+            if info.file_size < array.start + array.frames * array.frame_bytes:
+                raise damaged(f"ends within the array {info.filename[:-4]}")
+            found[info.filename] = array
+    if not found:
+        raise unsupported("is a ZIP without stack of frames", "expected an NPZ with one")
+    names = list(found)
+    choice = choose([Series(name[:-4], found[name].frames) for name in names], selection)
+    name = names[choice.series]
+    array = found[name]
+    return Contents(
+        headers_of(array.frames, array.shape, array.dtype),
+        InTurn(partial(_in_turn, path, name, array)),
+    )
+
+
+def _in_turn(path: Path, name: str, array: Array) -> Iterator[NDArray[Any]]:
+    with library("zipfile"), zipfile.ZipFile(path) as archive, archive.open(name) as member:
+        if _array(member) != array:
+            raise damaged("changed since it was looked at")
+        for _ in range(array.frames):
+            yield array.frame(exactly(member, array.frame_bytes))
+
+
+def _decode(array: Array, file: BinaryIO, header: Header) -> NDArray[Any]:
+    if _array(file) != array:
+        raise damaged("changed since it was looked at")
+    file.seek(array.start + header.page * array.frame_bytes)
+    return array.frame(exactly(file, array.frame_bytes))
+
+
+def _array(file: IO[bytes]) -> Array:
+    with library("NumPy"):
+        version = np.lib.format.read_magic(file)
+        if version not in _HEADERS:
+            raise unsupported(f"is an NPY file of version {version}")
+        shape, fortran, dtype = _HEADERS[version](file)
+        start = file.tell()
+    if dtype.hasobject:
+        raise RefusedError(
+            UnreadableFrameError,
+            "holds Python objects, which could do anything when loaded",
+            "expected an array of numbers",
+            "Save the frames as one array of numbers.",
+        )
+    frames, frame = stack_shape(shape)
+    if fortran:
+        raise RefusedError(
+            UnreadableFrameError,
+            "is stored column by column, so that a frame is scattered over the file",
+            "expected frames one after the other",
+            "Save it again: np.save(name, np.ascontiguousarray(frames)).",
+        )
+    headers_of(1, frame, dtype)  # refuses what cannot be a frame
+    return Array(frames, frame, dtype, start)

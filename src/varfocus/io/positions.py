@@ -1,0 +1,79 @@
+"""Focus positions from a text file."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from varfocus.errors import FocusPositionsError
+from varfocus.units import unit_name
+
+
+class Positions(NamedTuple):
+    """What a file says of the focus."""
+
+    values: list[float]
+    """One position per frame."""
+    unit: str | None
+    """Their unit, if the heading of their column ends in one: ``distance_m``, ``z (um)``."""
+
+
+def read_positions(path: Path) -> Positions:
+    """Read one focus position per frame.
+
+    Parameters
+    ----------
+    path : Path
+        One number per line, or a heading line and the position in the last column; columns are
+        separated by commas, semicolons or tabs.
+
+    Returns
+    -------
+    Positions
+        In the order of the file.
+
+    Raises
+    ------
+    FocusPositionsError
+        If it cannot be read so.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FocusPositionsError(
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}",
+            "expected a text file with one focus distance per frame",
+        ) from error
+    delimiter = next((mark for mark in ";\t" if mark in text), ",")
+    reader = csv.reader(text.splitlines(), delimiter=delimiter)
+    values: list[float] = []
+    heading: list[str] | None = None
+    for row in reader:
+        if not any(cell.strip() for cell in row):
+            continue
+        value: float | None
+        try:
+            value = float(row[-1])
+        except ValueError:
+            value = None
+        if value is None and heading is None and not values:
+            heading = row
+        elif value is None or len(row) != len(heading or [""]):
+            raise FocusPositionsError(
+                f"{path}, line {reader.line_num}: received {delimiter.join(row)!r}",
+                "expected one number per line with a decimal point, or a heading line and the "
+                "focus distance in the last column",
+                "Write 0.5 rather than 0,5, and name the columns in the first line.",
+            )
+        else:
+            values.append(value)
+    return Positions(values, _unit(heading[-1]) if heading else None)
+
+
+def _unit(heading: str) -> str | None:
+    bracketed = re.search(r"[(\[]([^)\]]+)[)\]]\s*$", heading)
+    if bracketed:
+        return bracketed.group(1).strip()
+    return unit_name(heading.rpartition("_")[2].strip()) if "_" in heading else None

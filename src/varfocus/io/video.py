@@ -1,0 +1,96 @@
+"""Video: a focus sweep, frame by frame, decoded by FFmpeg.
+
+Frames are counted without decoding them, and decoded in turn: most cannot be without those before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varfocus.errors import MissingExtraError
+from varfocus.io.border import damaged, library, too_large, unsupported
+from varfocus.io.contents import Contents
+from varfocus.io.header import Header
+from varfocus.io.limits import MAX_FRAMES
+from varfocus.io.orientation import UPRIGHT
+from varfocus.io.planes import InTurn
+from varfocus.io.selection import Selection, Series, choose
+
+if TYPE_CHECKING:
+    from av.video.frame import VideoFrame
+
+_PIXELS = {
+    (False, False): "gray",
+    (False, True): "gray16le",
+    (True, False): "rgb24",
+    (True, True): "rgb48le",
+}
+"""FFmpeg's name of the pixels to ask for, by colour and by more than 8 bits."""
+_TURNS = {-90: 6, 90: 8, 180: 3, -180: 3}
+"""Orientation by FFmpeg's angle, which counts against the clock."""
+
+
+def look(path: Path, selection: Selection) -> Contents:
+    """Return the frames of a video."""
+    n = _count(path)
+    choose([Series(path.name, n)], selection)
+    frames = _decoded(path)
+    try:
+        first = next(frames, None)  # the container does not tell how the camera was held
+    finally:
+        frames.close()
+    if first is None:
+        raise damaged("holds no picture")
+    pixels, orientation = _pixels(first), _TURNS.get(first.rotation, UPRIGHT)
+    deep = pixels.endswith("le")
+    dtype = np.dtype(np.uint16 if deep else np.uint8)
+    colour = pixels.startswith("rgb")
+    headers = [
+        Header(first.width, first.height, colour, dtype, orientation, page=k) for k in range(n)
+    ]
+    return Contents(headers, InTurn(partial(_in_turn, path, pixels)))
+
+
+def _count(path: Path) -> int:
+    av = _library()
+    n = 0
+    with path.open("rb") as file, library("FFmpeg"), av.open(file) as container:
+        if not container.streams.video:
+            raise unsupported("has no video in it", "expected a video")
+        for packet in container.demux(video=0):
+            n += packet.size > 0
+            if n > MAX_FRAMES:
+                raise too_large(f"has more than {MAX_FRAMES} frames", f"{MAX_FRAMES} frames")
+    return n
+
+
+def _decoded(path: Path) -> Generator[VideoFrame]:
+    av = _library()
+    with path.open("rb") as file, library("FFmpeg"), av.open(file) as container:
+        yield from container.decode(video=0)
+
+
+def _in_turn(path: Path, pixels: str) -> Iterator[NDArray[Any]]:
+    for frame in _decoded(path):
+        with library("FFmpeg"):
+            yield frame.to_ndarray(format=pixels)
+
+
+def _pixels(frame: VideoFrame) -> str:
+    parts = frame.format.components
+    colour = len(parts) > 2 or frame.format.has_palette
+    return _PIXELS[colour, any(part.bits > 8 for part in parts)]
+
+
+def _library() -> Any:
+    try:
+        import av
+    except ImportError as error:
+        raise MissingExtraError("videos", "av", "video") from error
+    return av
