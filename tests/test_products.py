@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import shutil
 import struct
 import subprocess
 import sys
@@ -17,13 +18,16 @@ import pytest
 import trimesh
 from PIL import Image
 
+import varfocus as vf
 from command_line import files_below, varfocus
 from result_folders import saved_of
 from varfocus.errors import InputError, OutputError, ParameterError
 from varfocus.export import fields
 from varfocus.products import PRODUCTS, Calibration, Shape, make_product
 from varfocus.saved import load_result
+from varfocus.stack import FocusStack
 from varfocus.surface import coarsened, coarsening, height_mesh, torn_triangles
+from varfocus.units import PixelSize
 
 METRES = {"focus": [0, 5, 10], "unit": "um", "pixel_size": (2.0, 2.0, "um")}
 
@@ -360,3 +364,34 @@ def test_a_refused_format_leaves_nothing_behind(ramp, tmp_path, capsys):
 def test_the_command_needs_no_mesh_library():
     code = "import sys, varfocus.products; assert not {'trimesh', 'cv2'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("suffix", [".x3p", ".gsf"])
+def test_gwyddion_reads_metrology_files(ramp, tmp_path, suffix):
+    program = shutil.which("gwyddion")
+    gwyfile = pytest.importorskip("gwyfile", reason="gwyfile reads what Gwyddion converts")
+    if program is None:
+        pytest.skip("Gwyddion, the independent reader of X3P and GSF, is not installed")
+    write(saved_of(tmp_path / "r", ramp, **METRES), tmp_path / f"a{suffix}")
+    converted = tmp_path / "a.gwy"
+    command = [program, f"--convert-to-gwy={converted}", str(tmp_path / f"a{suffix}")]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    (field,) = gwyfile.util.get_datafields(gwyfile.load(str(converted))).values()
+    assert (field.xreal, field.yreal) == pytest.approx((60e-6, 40e-6))
+    assert (field.si_unit_xy.unitstr, field.si_unit_z.unitstr) == ("m", "m")
+    known = np.isfinite(ramp)
+    np.testing.assert_allclose(field.data[known], -ramp[known] * 1e-6, rtol=1e-5, atol=1e-12)
+
+
+def test_from_frames_to_a_mesh_of_the_right_size(tmp_path):
+    """A slanted plane of known depth, by way of the files, as right as a quick method is."""
+    scene = vf.simulate("plane", shape=(96, 96), n=15)
+    stack = FocusStack.from_array(scene.frames, 1e3 * scene.stack.focus, "mm")
+    stack = stack.with_pixel_size(PixelSize(0.5, 0.5, "mm"))
+    vf.reconstruct(stack, "paper").save(tmp_path / "r", report=False)
+    write(load_result(tmp_path / "r"), tmp_path / "a.glb")
+    (mesh,) = trimesh.load(tmp_path / "a.glb").geometry.values()
+    np.testing.assert_allclose(mesh.extents[:2], 95 * 0.5e-3, rtol=1e-5)
+    middle = np.percentile(mesh.vertices[:, 2], [10, 90])
+    truth = np.percentile(scene.truth_depth, [10, 90])
+    np.testing.assert_allclose(np.ptp(middle), np.ptp(truth), rtol=0.1)

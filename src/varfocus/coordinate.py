@@ -26,6 +26,9 @@ from numpy.typing import NDArray
 KAPPAS = (2.0, 1.0, 0.5, 0.35, 0.25, 0.18, 0.12, 0.09, 0.06)
 """Candidates of κ; beyond them the axis is straight, or no lens is that close."""
 
+ESTIMATED = "estimated κ="
+"""How the name of an axis begins that was estimated from the stack."""
+
 LABELS_PER_PEAK = 15.0
 """Depth labels per half width of a contrast peak; what 15 frames of Table 1's shapes have."""
 
@@ -88,7 +91,7 @@ def hyperbolic(n: int, kappa: float, *, mirrored: bool = False) -> Coordinate:
     def at(k: NDArray[np.float64]) -> NDArray[Any]:
         return 1.0 / ((n - 1 - k) + offset) if mirrored else -1.0 / (k + offset)
 
-    return Coordinate(f"estimated κ={kappa:.3g}{' mirrored' if mirrored else ''}", n, at)
+    return Coordinate(f"{ESTIMATED}{kappa:.3g}{' mirrored' if mirrored else ''}", n, at)
 
 
 def one_sign(focus: NDArray[np.float64]) -> bool:
@@ -119,3 +122,33 @@ def label_count(n: int, peak_width: float = 0.0) -> int:
 def label_frames(n: int, labels: int) -> NDArray[np.float64]:
     """Return the fractional frame number of each label, shape ``(L,)``, evenly spaced."""
     return np.linspace(0.0, n - 1.0, labels)
+
+
+def by_name(name: str, n: int, focus: NDArray[np.float64] | None) -> Coordinate:
+    """Return the axis that a `Coordinate.name` stands for.
+
+    Parameters
+    ----------
+    name : str
+        As found in the record of a run.
+    n : int
+        Number of frames.
+    focus : ndarray of shape (n,) or None
+        Focus positions, for "position" and "reciprocal".
+
+    Returns
+    -------
+    Coordinate
+        The axis.
+
+    Examples
+    --------
+    >>> by_name(hyperbolic(9, 0.5, mirrored=True).name, 9, None).name
+    'estimated κ=0.5 mirrored'
+    """
+    if name.startswith(ESTIMATED):
+        kappa, *mirrored = name.removeprefix(ESTIMATED).split()
+        return hyperbolic(n, float(kappa), mirrored=bool(mirrored))
+    if name == "frames" or focus is None:
+        return frames(n)
+    return {"position": position, "reciprocal": reciprocal}[name](focus)

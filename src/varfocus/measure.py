@@ -135,6 +135,7 @@ def level(height: NDArray[np.floating], degree: int) -> Map:
         part = known[first : first + FIT_PIXELS]
         form = _monomials(part, height.shape, degree) @ coefficients
         levelled[part] = height.ravel()[part] - form
+    levelled[np.abs(levelled) < 1e-12 * np.abs(z).max()] = 0.0  # rounding is no roughness
     return levelled.reshape(height.shape)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from varfocus import curve
+from varfocus import coordinate, curve
 from varfocus.contrast import box_mean, gaussian, mlap
+from varfocus.coordinate import Coordinate
 from varfocus.params import Params
 from varfocus.stack import FocusStack
 
@@ -153,7 +154,7 @@ def contrast_curves(
     witnesses = []
     for place, contrast in zip(places, curves, strict=True):
         chosen = float(index[place.y, place.x])
-        model = _model(contrast, chosen, params, findings or {})
+        model = _model(contrast, chosen, params, findings or {}, stack.focus)
         witnesses.append(Witness(place, contrast, model, chosen))
     return witnesses
 
@@ -169,7 +170,11 @@ def _contrast(patch: Float, params: Params) -> Float:
 
 
 def _model(
-    contrast: Float, chosen: float, params: Params, findings: dict[str, object]
+    contrast: Float,
+    chosen: float,
+    params: Params,
+    findings: dict[str, object],
+    focus: NDArray[np.float64] | None,
 ) -> NDArray[np.float64] | None:
     n = len(contrast)
     k = np.linspace(0.0, n - 1.0, MODEL_SAMPLES)
@@ -181,27 +186,36 @@ def _model(
     width, exponents = findings.get("peak_width_frames"), findings.get("exponents")
     if not isinstance(width, float) or not isinstance(exponents, list):
         return None
-    return np.stack([k, _peak(contrast, chosen, k, width, float(exponents[-1]))], axis=1)
+    axis = coordinate.by_name(str(findings.get("coordinate", "frames")), n, focus)
+    return np.stack([k, _peak(contrast, chosen, k, axis, width, float(exponents[-1]))], axis=1)
 
 
 def _peak(
-    contrast: Float, chosen: float, k: NDArray[np.float64], width: float, exponent: float
+    contrast: Float,
+    chosen: float,
+    k: NDArray[np.float64],
+    axis: Coordinate,
+    width: float,
+    exponent: float,
 ) -> NDArray[np.float64]:
     """Return offset and positive multiple of the learnt peak at the chosen depth that fit best.
 
-    The width may differ from the stack's typical one by a factor of two.
+    The peak is symmetric on the learnt axis. Its width, in frames, may differ from the stack's
+    typical one by a factor of two.
     """
-    frames = np.arange(len(contrast), dtype=np.float64)
+    spacing = float(np.median(np.abs(np.diff(axis.x))))
+    centre = float(axis.at(np.array([chosen]))[0])
 
-    def shape(at: NDArray[np.float64], w: float) -> NDArray[np.float64]:
-        peak: NDArray[np.float64] = (1.0 + (at - chosen) ** 2 / (exponent * w**2)) ** -exponent
+    def shape(x: NDArray[np.float64], w: float) -> NDArray[np.float64]:
+        squared = ((x - centre) / (w * spacing)) ** 2
+        peak: NDArray[np.float64] = (1.0 + squared / exponent) ** -exponent
         return peak
 
     best, least = np.full(len(k), float(contrast.mean())), np.inf
     for w in width * np.geomspace(0.5, 2.0, 13):
-        terms = np.stack([shape(frames, w), np.ones(len(frames))], axis=1)
+        terms = np.stack([shape(axis.x, w), np.ones(len(contrast))], axis=1)
         (gain, offset), *_ = np.linalg.lstsq(terms, contrast.astype(np.float64), rcond=None)
         misfit = float(np.sum((terms @ (gain, offset) - contrast) ** 2))
         if gain > 0.0 and misfit < least:
-            best, least = gain * shape(k, w) + offset, misfit
+            best, least = gain * shape(axis.at(k), w) + offset, misfit
     return best

@@ -47,9 +47,9 @@ def animate(
     size
         Longest side in pixels.
     seconds
-        Length of one swing. A sweep shows every frame for the same time instead.
+        Length of one swing, or of one sweep to and fro.
     rate
-        Frames per second; a sweep has at most this many.
+        Frames per second; a sweep has no more, and so takes longer where frames are many.
     swing
         How far the nearest and farthest points move, as a share of the width.
     overwrite
