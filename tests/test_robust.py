@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 
 import numpy as np
@@ -15,11 +14,11 @@ from varfocus.depth import physical_error
 from varfocus.errors import NoContrastError, ParameterError, VarfocusWarning
 from varfocus.likelihood import Model
 from varfocus.metrics import bad_pixels, rmse
+from varfocus.minimise import linearised_admm
 from varfocus.minimise.semi_global import lowest
 from varfocus.operators import K, norm_21
 from varfocus.params import Params
 from varfocus.pipeline import estimate
-from varfocus.regulariser import HuberTV
 from varfocus.robust import end_labels, overshadowed
 from varfocus.templates import Bank
 
@@ -170,17 +169,11 @@ def test_faint_peaks_at_the_ends_are_weakened_beside_strong_ones():
     assert lost[4, 29] == 0.0  # faint, but nothing stronger is near
 
 
-class Anonymous:
-    """Huber-TV under another name: refined by the linearised ADMM, as any other regulariser."""
-
-    def __init__(self, epsilon, weight):
-        self._huber = HuberTV(epsilon, weight)
-        self.value, self.prox = self._huber.value, self._huber.prox
-
-
 def test_the_minimiser_does_not_lose_to_the_linearised_admm(cone, found, monkeypatch):
-    by_admm = functools.partial(robust_module.refine, make=Anonymous)
-    monkeypatch.setattr(robust_module, "refine", by_admm)
+    def by_admm(data, d_0, solver, report, *, regulariser, unit):
+        return linearised_admm(data, d_0, solver, report, regulariser=regulariser, warm=True)
+
+    monkeypatch.setattr(robust_module, "huber_primal_dual", by_admm)
     literal = robust(cone.frames)
     best = min(literal.trace.energy)
     assert found.trace.energy[-1] <= best + 1e-3 * abs(best)
