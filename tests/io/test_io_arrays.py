@@ -149,10 +149,10 @@ def test_pictures_count_more_than_what_lies_beside_them(tmp_path):
 # OME-Zarr
 
 
-def write_ome_zarr(path, array, axes, version, unit="micrometer", **more):
+def write_ome_zarr(path, array, axes, version, unit="micrometer", depth=1, **more):
     zarr = pytest.importorskip("zarr", reason="needs varfocus[zarr]")
     group = zarr.open_group(path, mode="w", zarr_format=2 if version == "0.4" else 3)
-    group.create_array("0", data=array, chunks=(1,) * (array.ndim - 2) + (8, 8))
+    group.create_array("0", data=array, chunks=(1,) * (array.ndim - 3) + (depth, 8, 8))
     group.create_array("1", data=array[..., ::2, ::2])
     scale = {"x": 0.5, "y": 0.25, "z": 2.0}
     multiscale = {
@@ -185,6 +185,16 @@ def test_ome_zarr(version, tmp_path):
     assert (stack.focus_origin, stack.frames[0].format) == ("OME-Zarr scale", "Zarr")
     with pytest.raises(AmbiguousInputError, match="3 channels: 0 a, 1 b, 2 c"):
         read_stack(path, time=0)
+
+
+@pytest.mark.parametrize("axes", ["zyx", "tyx"])
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_chunks_over_several_steps(axes, depth, tmp_path):
+    array = pixels()
+    stack = read_stack(write_ome_zarr(tmp_path / "a", array, axes, "0.5", depth=depth))
+    np.testing.assert_array_equal(np.stack(list(stack.ahead())), array)
+    np.testing.assert_array_equal(np.stack(list(stack.reversed().ahead())), array[::-1])
+    assert (stack.focus is None) == (axes == "tyx")
 
 
 def test_damaged_zarr(tmp_path):

@@ -54,13 +54,24 @@ def look(path: Path, selection: Selection) -> Contents:
                 raise damaged(f"has no picture for slice {place[2]}, time {place[3]}")
             plane = np.zeros((box[1] - box[0], box[3] - box[2], *samples), dtype)
             for part in sorted(parts, key=lambda block: _start(block, _TILE)):
-                tile = part.data_segment().data()
-                tile = tile.reshape(_extent(part, "Y"), _extent(part, "X"), *samples)
+                tile = _tile(part, path).reshape(_extent(part, "Y"), _extent(part, "X"), *samples)
                 top, left = _start(part, "Y") - box[0], _start(part, "X") - box[2]
                 plane[top : top + tile.shape[0], left : left + tile.shape[1]] = tile
         return finished(plane)
 
     return Contents(headers, read, _calibration(sizes, choice))
+
+
+def _tile(block: Any, path: Path) -> NDArray[Any]:
+    """Return the pixels of a sub-block, if it is what the directory says."""
+    segment = block.data_segment()
+    own = segment.directory_entry
+    if (own.stored_shape, own.dtype) != (block.stored_shape, block.dtype):
+        raise damaged(f"has a block of {own.stored_shape}, listed as {block.stored_shape}")
+    if not 0 < segment.data_size <= path.stat().st_size:
+        raise damaged(f"has a block that claims {segment.data_size} bytes")
+    pixels: NDArray[Any] = segment.data(resize=False)
+    return pixels
 
 
 def _blocks(file: Any) -> list[Any]:

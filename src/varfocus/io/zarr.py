@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,9 @@ from varfocus.io.limits import MAX_PIXELS
 from varfocus.io.planes import finished, headers_of, stack_shape
 from varfocus.io.selection import Choice, Selection, Series, choose
 from varfocus.units import Length, PixelSize, convert, unit_name
+
+KEPT_BYTES = 2**28
+"""Largest block of planes that is decoded at once."""
 
 _MARKS = ("zarr.json", ".zgroup", ".zarray")
 
@@ -93,14 +98,31 @@ def _contents(array: Any, image: Image, choice: Choice) -> Contents:
     if math.prod(array.chunks) > MAX_PIXELS:
         raise too_large(f"has chunks of {array.chunks} pixels", f"{MAX_PIXELS} pixels a chunk")
     headers = headers_of(len(choice.planes), shape, array.dtype)
-    order = [axis for axis in axes if axis in "yxs"]
+    # Chunks over several focus steps are decoded once and not for every step, if memory allows.
+    over = "z" if choice.over_focus else "t"
+    depth = array.chunks[axes.index(over)] if over in axes else 1
+    if depth * math.prod(shape) * array.dtype.itemsize > KEPT_BYTES:
+        depth = 1
+    order = [axis for axis in axes if axis in "yxs" or axis == over]
+    order = order if over in axes else [over, *order]
+    first = [over, *(axis for axis in "yxs" if axis in axes)]
+    lock = threading.Lock()
+
+    @lru_cache(maxsize=1)
+    def block(start: int) -> NDArray[Any]:
+        z, t = choice.planes[start]
+        place: dict[str, int | slice] = {"z": z, "t": t, "c": choice.channel}
+        place[over] = slice(start, start + depth)
+        with library("zarr"):
+            planes = np.asarray(array[tuple(place.get(axis, slice(None)) for axis in axes)])
+        if over not in axes:  # a single picture
+            planes = planes[None]
+        return planes.transpose([order.index(axis) for axis in first])
 
     def read(header: Header) -> NDArray[Any]:
-        z, t = choice.planes[header.page]
-        place = {"z": z, "t": t, "c": choice.channel}
-        with library("zarr"):
-            plane = np.asarray(array[tuple(place.get(axis, slice(None)) for axis in axes)])
-        return finished(plane.transpose([order.index(axis) for axis in "yxs" if axis in order]))
+        k = header.page % depth
+        with lock:
+            return finished(block(header.page - k)[k].copy())
 
     return Contents(headers, read, _calibration(image, choice))
 
