@@ -13,6 +13,7 @@ from varfocus.errors import (
     AmbiguousInputError,
     InputError,
     MissingExtraError,
+    NoFramesError,
     ParameterError,
     UnreadableFrameError,
 )
@@ -119,12 +120,19 @@ def test_columns_first(tmp_path):
 
 def test_several_stacks_in_an_archive(tmp_path):
     left, right = pixels(), pixels((4, 7, 9))
-    np.savez(tmp_path / "a.npz", left=left, right=right)
-    np.testing.assert_array_equal(np.stack(list(read_stack(tmp_path, series="right"))), right)
+    path = tmp_path / "a.npz"
+    np.savez(path, left=left, right=right)
+    np.testing.assert_array_equal(np.stack(list(read_stack(path, series="right"))), right)
     with pytest.raises(AmbiguousInputError, match=r"2 series: 0 left \(5 slices\), 1 right"):
-        read_stack(tmp_path)
+        read_stack(path)
     with pytest.raises(ParameterError, match="channel 'red'"):
-        read_stack(tmp_path, series="left", channel="red")
+        read_stack(path, series="left", channel="red")
+
+
+def test_arrays_in_a_folder_are_not_taken_for_frames(tmp_path):
+    np.save(tmp_path / "truth.npy", pixels())
+    with pytest.raises(NoFramesError, match="Sub-folders are not searched"):
+        read_stack(tmp_path)
 
 
 def test_other_zip_files(tmp_path):
