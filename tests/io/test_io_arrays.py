@@ -2,11 +2,13 @@
 
 import itertools
 import json
+import pickle
 import sys
 import zipfile
 
 import numpy as np
 import pytest
+import tifffile
 from image_samples import noise
 
 from varfocus.errors import (
@@ -152,6 +154,20 @@ def test_pictures_count_more_than_what_lies_beside_them(tmp_path):
     (tmp_path / "clip.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + b"\0" * 100)
     (tmp_path / "raw.cr2").write_bytes(b"II*\0\x10\0\0\0CR\x02\0")
     np.testing.assert_array_equal(np.stack(list(read_stack(tmp_path))), frames)
+
+
+@pytest.mark.parametrize("kind", ["NPY", "NPZ", "Zarr", "video", "TIFF"])
+def test_stacks_travel_to_other_processes(kind, tmp_path):
+    frames, path = pixels((6, 16, 24), np.uint8), tmp_path / "a"
+    if kind == "TIFF":
+        tifffile.imwrite(path, frames, photometric="minisblack")
+    else:
+        write = {"NPY": save_npy, "NPZ": save_npz, "Zarr": save_zarr, "video": write_video}[kind]
+        write(path, frames)
+    stack = read_stack(path)
+    assert stack.frames[0].format == kind
+    stack.read(1)
+    np.testing.assert_array_equal(np.stack(list(pickle.loads(pickle.dumps(stack)))), frames)
 
 
 # OME-Zarr
