@@ -113,7 +113,7 @@ def load(source: list[str], focus: Focus, narrator: Narrator) -> FocusStack:
             f"({stack.focus_origin})."
         )
     if stack.inverted:
-        narrator.say("Inverted: depth is the height above the largest focus position.")
+        narrator.say("Inverted: depth counts from the largest focus position to the smallest.")
     if stack.pixel_size is not None:
         narrator.say(f"Pixels of {stack.pixel_size} ({stack.pixel_size_origin}).")
     for hint in stack.hints:
