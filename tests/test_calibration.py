@@ -18,7 +18,7 @@ N, STEP, PIXEL = 15, 2.0, 0.5
 @pytest.fixture(scope="module")
 def surface():
     """A tilted plane, without noise."""
-    return simulate("plane", shape=(96, 128), n=N, noise=0.0, dtype="uint16")
+    return simulate("plane", shape=(72, 96), n=N, noise=0.0, dtype="uint16")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_a_reversed_file_gives_the_same_heights(capsys, surface, ome, tmp_path):
 
 def test_uneven_steps(capsys, tmp_path):
     focus = 0.05 + 0.45 * np.linspace(0, 1, N) ** 1.4
-    scene = simulate("plane", shape=(96, 128), focus=focus, noise=0.0, dtype="uint16")
+    scene = simulate("plane", shape=(72, 96), focus=focus, noise=0.0, dtype="uint16")
     tifffile.imwrite(tmp_path / "z.tif", scene.frames, photometric="minisblack")
     lines = [f"{k},{1000 * z!r}" for k, z in enumerate(focus.tolist())]
     (tmp_path / "z.csv").write_text("\n".join(["frame,distance (mm)", *lines]))

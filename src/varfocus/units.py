@@ -45,6 +45,11 @@ def unit_name(text: str) -> str | None:
     return _NAMES.get(text.strip().lower())
 
 
+def symbol(unit: str) -> str:
+    """Return a unit as it is printed in figures: µm for um."""
+    return {"um": "µm"}.get(unit, unit)
+
+
 def convert(value: Number, unit: str, to: str) -> Number:
     """Return a length in another unit.
 

@@ -2,17 +2,20 @@
 
 import itertools
 import json
+import pickle
 import sys
 import zipfile
 
 import numpy as np
 import pytest
+import tifffile
 from image_samples import noise
 
 from varfocus.errors import (
     AmbiguousInputError,
     InputError,
     MissingExtraError,
+    NoFramesError,
     ParameterError,
     UnreadableFrameError,
 )
@@ -119,12 +122,19 @@ def test_columns_first(tmp_path):
 
 def test_several_stacks_in_an_archive(tmp_path):
     left, right = pixels(), pixels((4, 7, 9))
-    np.savez(tmp_path / "a.npz", left=left, right=right)
-    np.testing.assert_array_equal(np.stack(list(read_stack(tmp_path, series="right"))), right)
+    path = tmp_path / "a.npz"
+    np.savez(path, left=left, right=right)
+    np.testing.assert_array_equal(np.stack(list(read_stack(path, series="right"))), right)
     with pytest.raises(AmbiguousInputError, match=r"2 series: 0 left \(5 slices\), 1 right"):
-        read_stack(tmp_path)
+        read_stack(path)
     with pytest.raises(ParameterError, match="channel 'red'"):
-        read_stack(tmp_path, series="left", channel="red")
+        read_stack(path, series="left", channel="red")
+
+
+def test_arrays_in_a_folder_are_not_taken_for_frames(tmp_path):
+    np.save(tmp_path / "truth.npy", pixels())
+    with pytest.raises(NoFramesError, match="Sub-folders are not searched"):
+        read_stack(tmp_path)
 
 
 def test_other_zip_files(tmp_path):
@@ -146,13 +156,27 @@ def test_pictures_count_more_than_what_lies_beside_them(tmp_path):
     np.testing.assert_array_equal(np.stack(list(read_stack(tmp_path))), frames)
 
 
+@pytest.mark.parametrize("kind", ["NPY", "NPZ", "Zarr", "video", "TIFF"])
+def test_stacks_travel_to_other_processes(kind, tmp_path):
+    frames, path = pixels((6, 16, 24), np.uint8), tmp_path / "a"
+    if kind == "TIFF":
+        tifffile.imwrite(path, frames, photometric="minisblack")
+    else:
+        write = {"NPY": save_npy, "NPZ": save_npz, "Zarr": save_zarr, "video": write_video}[kind]
+        write(path, frames)
+    stack = read_stack(path)
+    assert stack.frames[0].format == kind
+    stack.read(1)
+    np.testing.assert_array_equal(np.stack(list(pickle.loads(pickle.dumps(stack)))), frames)
+
+
 # OME-Zarr
 
 
-def write_ome_zarr(path, array, axes, version, unit="micrometer", **more):
+def write_ome_zarr(path, array, axes, version, unit="micrometer", depth=1, **more):
     zarr = pytest.importorskip("zarr", reason="needs varfocus[zarr]")
     group = zarr.open_group(path, mode="w", zarr_format=2 if version == "0.4" else 3)
-    group.create_array("0", data=array, chunks=(1,) * (array.ndim - 2) + (8, 8))
+    group.create_array("0", data=array, chunks=(1,) * (array.ndim - 3) + (depth, 8, 8))
     group.create_array("1", data=array[..., ::2, ::2])
     scale = {"x": 0.5, "y": 0.25, "z": 2.0}
     multiscale = {
@@ -185,6 +209,16 @@ def test_ome_zarr(version, tmp_path):
     assert (stack.focus_origin, stack.frames[0].format) == ("OME-Zarr scale", "Zarr")
     with pytest.raises(AmbiguousInputError, match="3 channels: 0 a, 1 b, 2 c"):
         read_stack(path, time=0)
+
+
+@pytest.mark.parametrize("axes", ["zyx", "tyx"])
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_chunks_over_several_steps(axes, depth, tmp_path):
+    array = pixels()
+    stack = read_stack(write_ome_zarr(tmp_path / "a", array, axes, "0.5", depth=depth))
+    np.testing.assert_array_equal(np.stack(list(stack.ahead())), array)
+    np.testing.assert_array_equal(np.stack(list(stack.reversed().ahead())), array[::-1])
+    assert (stack.focus is None) == (axes == "tyx")
 
 
 def test_damaged_zarr(tmp_path):

@@ -1,5 +1,6 @@
 """Microscope files: LIF and CZI written here byte by byte, ND2 by the library's own objects."""
 
+import pickle
 import struct
 from types import MappingProxyType
 
@@ -20,6 +21,7 @@ def check(path, array):
     stack = read_stack(path, channel=1, time=1)
     np.testing.assert_array_equal(np.stack(list(stack)), array[1, :, 1])
     np.testing.assert_array_equal(np.stack(list(stack.ahead())), array[1, :, 1])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(stack)).read(3), array[1, 3, 1])
     assert stack.focus == pytest.approx(STEP * np.arange(Z))
     assert stack.unit == "um"
     assert (stack.pixel_size.x, stack.pixel_size.y) == pytest.approx((PIXEL.x, PIXEL.y))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
 import platform
 
@@ -14,6 +15,10 @@ from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.errors import VarfocusError
 
 LIBRARIES = ("numpy", "scipy", "tifffile", "imagecodecs", "pillow", "matplotlib")
+
+
+EXTRAS = {"raw": "rawpy", "video": "av", "zarr": "zarr", "microscopy": "nd2"}
+"""Extras that read more formats, and a library that tells whether they are installed."""
 
 
 class DoctorError(VarfocusError):
@@ -31,6 +36,7 @@ def doctor(*, talk: TalkOptions = Talk()) -> None:
         "install a C++ compiler and reinstall varfocus"
     )
     versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
+    extras = {extra: importlib.util.find_spec(name) is not None for extra, name in EXTRAS.items()}
     scene = varfocus.simulate("cone", shape=(64, 64), noise=0.0)
     index = varfocus.reconstruct(scene.frames, "paper", alpha=1 / 16).index
     error = float(rmse(index, scene.truth_index))
@@ -42,6 +48,7 @@ def doctor(*, talk: TalkOptions = Talk()) -> None:
         "native_engine": native.available,
         "threads": native.thread_count(),
         "libraries": versions,
+        "extras": extras,
         "self_test_rmse_frames": round(error, 3),
     }
     rows = [
@@ -49,6 +56,13 @@ def doctor(*, talk: TalkOptions = Talk()) -> None:
         ("python", f"{facts['python']} on {facts['system']}, {facts['cores']} cores"),
         ("engine", engine),
         *versions.items(),
+        *(
+            (
+                f"[{extra}]",
+                "installed" if there else f'not installed: pip install "varfocus[{extra}]"',
+            )
+            for extra, there in extras.items()
+        ),
         ("self-test", f"depth of a known cone found to {error:.2f} frames"),
     ]
     if not np.isfinite(error) or error > 2.0:

@@ -82,7 +82,7 @@ def load(source: list[str], focus: Focus, narrator: Narrator) -> FocusStack:
     Parameters
     ----------
     source : list of str
-        One folder, glob or multi-page file, or several files.
+        One folder, glob or file that holds a stack, or several files.
     focus : Focus
         Order and positions.
     narrator : Narrator
@@ -111,6 +111,8 @@ def load(source: list[str], focus: Focus, narrator: Narrator) -> FocusStack:
             f"Focus from {stack.focus[0]:g} to {stack.focus[-1]:g} {stack.unit} "
             f"({stack.focus_origin})."
         )
+    if stack.inverted:
+        narrator.say("Inverted: depth counts from the largest focus position to the smallest.")
     if stack.pixel_size is not None:
         narrator.say(f"Pixels of {stack.pixel_size} ({stack.pixel_size_origin}).")
     for hint in stack.hints:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.export.images import displayable
+from varfocus.units import symbol
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -109,7 +110,7 @@ def panels(
                 entry.image, cmap=DEPTH_COLOURS, vmin=low, vmax=high, interpolation="nearest"
             )
     if shown is not None:
-        figure.colorbar(shown, ax=axes, label=f"depth ({unit})", shrink=0.8, pad=0.01)
+        figure.colorbar(shown, ax=axes, label=f"depth ({symbol(unit)})", shrink=0.8, pad=0.01)
     return to_png(figure)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -13,7 +14,7 @@ from varfocus.io.header import Header
 from varfocus.units import Length, PixelSize
 
 ReadPage: TypeAlias = Callable[[Header], NDArray[Any]]
-"""Decodes the frame with this header; called from several threads at once."""
+"""Decodes the frame with this header; called from several threads at once. Can be pickled."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,14 @@ class Contents:
 
 def decoder(path: Path, decode: Callable[[BinaryIO, Header], NDArray[Any]]) -> ReadPage:
     """Return a function that opens the file anew for each frame, which any thread may do."""
+    return partial(_decode, path, decode)
 
-    def read(header: Header) -> NDArray[Any]:
-        with path.open("rb") as file:
-            return decode(file, header)
 
-    return read
+def _decode(
+    path: Path, decode: Callable[[BinaryIO, Header], NDArray[Any]], header: Header
+) -> NDArray[Any]:
+    with path.open("rb") as file:
+        return decode(file, header)
 
 
 def evenly(n: int, step: Length | None) -> tuple[float, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,24 +44,44 @@ def look(path: Path, selection: Selection) -> Contents:
     scene = [block for block in blocks if _start(block, "S") == places[0][0]]
     box = _box(scene)
     samples = scene[0].shape[-1:] if scene[0].shape[-1] > 1 else ()
+    shape = (box[1] - box[0], box[3] - box[2], *samples)
     dtype = np.dtype(np.dtype(scene[0].dtype).base)
-    headers = headers_of(len(places), (box[1] - box[0], box[3] - box[2], *samples), dtype)
+    read = partial(_read, path, places, (box[0], box[2]), shape, dtype)
+    return Contents(headers_of(len(places), shape, dtype), read, _calibration(sizes, choice))
 
-    def read(header: Header) -> NDArray[Any]:
-        with library("czifile"), _opened(path) as file:
-            place = places[header.page]
-            parts = [b for b in _blocks(file) if tuple(_start(b, a) for a in _PLANE_AXES) == place]
-            if not parts:
-                raise damaged(f"has no picture for slice {place[2]}, time {place[3]}")
-            plane = np.zeros((box[1] - box[0], box[3] - box[2], *samples), dtype)
-            for part in sorted(parts, key=lambda block: _start(block, _TILE)):
-                tile = part.data_segment().data()
-                tile = tile.reshape(_extent(part, "Y"), _extent(part, "X"), *samples)
-                top, left = _start(part, "Y") - box[0], _start(part, "X") - box[2]
-                plane[top : top + tile.shape[0], left : left + tile.shape[1]] = tile
-        return finished(plane)
 
-    return Contents(headers, read, _calibration(sizes, choice))
+def _read(
+    path: Path,
+    places: list[tuple[int, int, int, int]],
+    corner: tuple[int, int],
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    header: Header,
+) -> NDArray[Any]:
+    """Put the tiles of a plane together; those that overlap, in their order."""
+    place = places[header.page]
+    plane = np.zeros(shape, dtype)
+    with library("czifile"), _opened(path) as file:
+        parts = [b for b in _blocks(file) if tuple(_start(b, a) for a in _PLANE_AXES) == place]
+        if not parts:
+            raise damaged(f"has no picture for slice {place[2]}, time {place[3]}")
+        for part in sorted(parts, key=lambda block: _start(block, _TILE)):
+            size = (_extent(part, "Y"), _extent(part, "X"), *shape[2:])
+            top, left = _start(part, "Y") - corner[0], _start(part, "X") - corner[1]
+            plane[top : top + size[0], left : left + size[1]] = _tile(part, path).reshape(size)
+    return finished(plane)
+
+
+def _tile(block: Any, path: Path) -> NDArray[Any]:
+    """Return the pixels of a sub-block, if it is what the directory says."""
+    segment = block.data_segment()
+    own = segment.directory_entry
+    if (own.stored_shape, own.dtype) != (block.stored_shape, block.dtype):
+        raise damaged(f"has a block of {own.stored_shape}, listed as {block.stored_shape}")
+    if not 0 < segment.data_size <= path.stat().st_size:
+        raise damaged(f"has a block that claims {segment.data_size} bytes")
+    pixels: NDArray[Any] = segment.data(resize=False)
+    return pixels
 
 
 def _blocks(file: Any) -> list[Any]:

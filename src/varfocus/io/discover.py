@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from varfocus.errors import NoFramesError, ParameterError
 from varfocus.io.border import FORMATS, border
-from varfocus.io.identify import PICTURES, identify
+from varfocus.io.identify import PICTURES, RECORDINGS, identify
 from varfocus.io.zarr import is_zarr
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -105,7 +105,8 @@ def _in_folder(folder: Path) -> list[Path]:
     """Return what is an image by content, and what calls itself one by name.
 
     The latter so that a damaged frame is an error and not a gap. Cameras put RAW files and videos
-    beside pictures of the same scene: those count only where there are no pictures.
+    beside pictures of the same scene: those count only where there are no pictures. Arrays may be
+    anything and are read only when named.
     """
     if is_zarr(folder):
         return [folder]
@@ -115,7 +116,7 @@ def _in_folder(folder: Path) -> list[Path]:
     kinds = {path: _kind(path) for path in files}
     pictures = [path for path in files if kinds[path] in PICTURES]
     raws = [path for path in files if kinds[path] == "RAW"]
-    others = [path for path in files if kinds[path] is not None] + stores
+    others = [path for path in files if kinds[path] in RECORDINGS] + stores
     images = pictures or raws or others
     if not images:
         raise NoFramesError(

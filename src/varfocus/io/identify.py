@@ -11,6 +11,9 @@ from varfocus.io.sniff import HEAD_BYTES, format_of
 PICTURES = ("PNG", "JPEG", "TIFF", "BMP")
 """What makes a stack of a folder, whatever else is in it."""
 
+RECORDINGS = ("video", "ND2", "CZI", "LIF")
+"""What is taken from a folder that has no pictures."""
+
 
 def identify(file: BinaryIO) -> str | None:
     """Return the format of an open file by its content, None if it is not one that is read."""

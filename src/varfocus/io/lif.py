@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +40,15 @@ def look(path: Path, selection: Selection) -> Contents:
         lengths = _lengths(image)
     shape = [axes[axis] for axis in "YXS" if axis in axes]
     headers = headers_of(len(choice.planes), shape, dtype)
+    return Contents(headers, partial(_read, path, name, choice), _calibration(lengths, choice))
 
-    def read(header: Header) -> NDArray[Any]:
-        z, t = choice.planes[header.page]
-        place = {"C": choice.channel, "Z": z, "T": t}
-        with library("liffile"), _opened(path) as file:
-            image = next(image for image in file.images if image.path == name)
-            return finished(image.frame(**{a: n for a, n in place.items() if a in axes}))
 
-    return Contents(headers, read, _calibration(lengths, choice))
+def _read(path: Path, name: str, choice: Choice, header: Header) -> NDArray[Any]:
+    z, t = choice.planes[header.page]
+    place = {"C": choice.channel, "Z": z, "T": t}
+    with library("liffile"), _opened(path) as file:
+        image = next(image for image in file.images if image.path == name)
+        return finished(image.frame(**{a: n for a, n in place.items() if a in image.sizes}))
 
 
 def _series(name: str, axes: dict[str, int]) -> Series:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +40,16 @@ def look(path: Path, selection: Selection) -> Contents:
         pages.append(found[0])
     shape = [sizes[axis] for axis in ("Y", "X", "S") if axis in sizes]
     headers = headers_of(len(pages), shape, dtype)
-
-    def read(header: Header) -> NDArray[Any]:
-        with library("nd2"), _opened(path) as file:
-            frame = file.read_frame(pages[header.page])
-            if len(names) > 1:
-                frame = frame[choice.channel]
-            return finished(frame.copy())  # the file is mapped, and closed here
-
+    read = partial(_read, path, pages, choice.channel if len(names) > 1 else None)
     return Contents(headers, read, _calibration(volume, choice))
+
+
+def _read(path: Path, pages: list[int], channel: int | None, header: Header) -> NDArray[Any]:
+    with library("nd2"), _opened(path) as file:
+        frame = file.read_frame(pages[header.page])
+        if channel is not None:
+            frame = frame[channel]
+        return finished(frame.copy())  # the file is mapped, and closed here
 
 
 def _fits(loop: dict[str, int], place: dict[str, int]) -> bool:

@@ -77,6 +77,9 @@ class InTurn:
         self._next = 0
         self._recent: dict[int, NDArray[Any]] = {}
 
+    def __reduce__(self) -> tuple[type[InTurn], tuple[Callable[[], Iterator[NDArray[Any]]]]]:
+        return InTurn, (self._start,)  # another process starts anew
+
     def __call__(self, header: Header) -> NDArray[Any]:
         """Return the frame with this header; callable from several threads."""
         with self._lock:

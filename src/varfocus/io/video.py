@@ -63,6 +63,8 @@ def _count(path: Path) -> int:
     with path.open("rb") as file, library("FFmpeg"), av.open(file) as container:
         if not container.streams.video:
             raise unsupported("has no video in it", "expected a video")
+        size = container.streams.video[0].codec_context
+        Header(size.width, size.height, True, np.dtype(np.uint8))  # refuses what is too large
         for packet in container.demux(video=0):
             n += packet.size > 0
             if n > MAX_FRAMES:
@@ -77,7 +79,9 @@ def _decoded(path: Path) -> Generator[VideoFrame]:
 
 
 def _in_turn(path: Path, pixels: str) -> Iterator[NDArray[Any]]:
-    for frame in _decoded(path):
+    for k, frame in enumerate(_decoded(path)):
+        if frame.is_corrupt:  # FFmpeg goes on with a guess
+            raise damaged(f"is damaged in frame {k}")
         with library("FFmpeg"):
             yield frame.to_ndarray(format=pixels)
 

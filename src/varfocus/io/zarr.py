@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ from varfocus.io.limits import MAX_PIXELS
 from varfocus.io.planes import finished, headers_of, stack_shape
 from varfocus.io.selection import Choice, Selection, Series, choose
 from varfocus.units import Length, PixelSize, convert, unit_name
+
+KEPT_BYTES = 2**28
+"""Largest block of planes that is decoded at once."""
 
 _MARKS = ("zarr.json", ".zgroup", ".zarray")
 
@@ -88,21 +92,63 @@ def _of_array(array: Any, path: Path, selection: Selection) -> Contents:
 
 
 def _contents(array: Any, image: Image, choice: Choice) -> Contents:
-    axes = image.axes
-    shape = [array.shape[axes.index(axis)] for axis in "yxs" if axis in axes]
+    shape = [array.shape[image.axes.index(axis)] for axis in "yxs" if axis in image.axes]
     if math.prod(array.chunks) > MAX_PIXELS:
         raise too_large(f"has chunks of {array.chunks} pixels", f"{MAX_PIXELS} pixels a chunk")
     headers = headers_of(len(choice.planes), shape, array.dtype)
-    order = [axis for axis in axes if axis in "yxs"]
+    return Contents(headers, Planes(array, image.axes, choice), _calibration(image, choice))
 
-    def read(header: Header) -> NDArray[Any]:
-        z, t = choice.planes[header.page]
-        place = {"z": z, "t": t, "c": choice.channel}
+
+class Planes:
+    """Reads the frames of a stack, chunks over several of them once if memory allows.
+
+    Parameters
+    ----------
+    array : zarr.Array
+        Pixels.
+    axes : str
+        Its axes, a letter each.
+    choice : Choice
+        The stack.
+    """
+
+    def __init__(self, array: Any, axes: str, choice: Choice) -> None:
+        self._array, self._axes, self._choice = array, axes, choice
+        self._over = "z" if choice.over_focus else "t"
+        self._steps = array.chunks[axes.index(self._over)] if self._over in axes else 1
+        plane = math.prod(n for axis, n in zip(axes, array.shape, strict=True) if axis in "yxs")
+        if self._steps * plane * array.dtype.itemsize > KEPT_BYTES:
+            self._steps = 1
+        self._lock = threading.Lock()
+        self._kept: tuple[int, NDArray[Any]] | None = None
+
+    def __reduce__(self) -> tuple[type[Planes], tuple[Any, str, Choice]]:
+        return Planes, (self._array, self._axes, self._choice)
+
+    def __call__(self, header: Header) -> NDArray[Any]:
+        """Return the frame with this header; callable from several threads."""
+        k = header.page % self._steps
+        start = header.page - k
+        with self._lock:
+            if self._kept is None or self._kept[0] != start:
+                self._kept = start, self._block(start)
+            return finished(self._kept[1][k].copy())
+
+    def _block(self, start: int) -> NDArray[Any]:
+        """Return the planes from `start` on that share a chunk, ``(steps, H, W[, samples])``."""
+        z, t = self._choice.planes[start]
+        place: dict[str, int | slice] = {"z": z, "t": t, "c": self._choice.channel}
+        place[self._over] = slice(start, start + self._steps)
         with library("zarr"):
-            plane = np.asarray(array[tuple(place.get(axis, slice(None)) for axis in axes)])
-        return finished(plane.transpose([order.index(axis) for axis in "yxs" if axis in order]))
-
-    return Contents(headers, read, _calibration(image, choice))
+            planes = np.asarray(
+                self._array[tuple(place.get(axis, slice(None)) for axis in self._axes)]
+            )
+        left = [axis for axis in self._axes if axis in "yxs" or axis == self._over]
+        if self._over not in left:  # a single picture
+            left, planes = [self._over, *left], planes[None]
+        return planes.transpose(
+            [left.index(axis) for axis in (self._over, "y", "x", "s") if axis in left]
+        )
 
 
 def _images(group: Any) -> list[Image]:
