@@ -1,4 +1,5 @@
 from . import (
+    align,
     classic,
     contrast,
     coordinate,
@@ -29,6 +30,7 @@ __version__: str
 __all__ = [
     "FocusStack",
     "Result",
+    "align",
     "classic",
     "contrast",
     "coordinate",

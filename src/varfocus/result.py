@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import export
+from varfocus.align import Alignment
 from varfocus.minimise import Trace
 from varfocus.params import Params
 from varfocus.stack import FRAMES, FocusStack
@@ -24,7 +25,8 @@ class Result:
     depth : ndarray of shape (H, W), float32
         In `unit`; NaN where unknown.
     index : ndarray of shape (H, W), float32
-        The same as a fractional 0-based frame number.
+        The same as a fractional 0-based number of a frame of `stack`, where frames that were left
+        out do not count.
     confidence : ndarray of shape (H, W), float32
         Estimated probability that the depth is right to within one frame.
     fused : ndarray of shape (H, W) or (H, W, 3)
@@ -32,7 +34,7 @@ class Result:
     trace : Trace or None
         How the minimisation went; None for methods without one.
     stack : FocusStack
-        What it was made from.
+        What it was made from: the aligned frames.
     params : Params
         Every parameter as it was used.
     warnings : tuple of str
@@ -46,6 +48,10 @@ class Result:
         False where no more than noise speaks for the depth; None for methods that cannot tell.
     findings : dict or None
         What the method found out about the stack, such as the focus coordinate.
+    alignment : Alignment or None
+        How the frames were aligned; None if they were not looked at.
+    source : FocusStack or None
+        The frames as given, where `stack` has them aligned.
     """
 
     depth: NDArray[np.float32]
@@ -60,6 +66,8 @@ class Result:
     uncertainty: NDArray[np.float32] | None = None
     known: NDArray[np.bool_] | None = None
     findings: dict[str, object] | None = None
+    alignment: Alignment | None = None
+    source: FocusStack | None = None
 
     @property
     def unit(self) -> str:
@@ -110,7 +118,10 @@ class Result:
         return {
             "command": command,
             "parameters": self.params.as_keywords(),
-            "input": export.describe_input(self.stack),
+            "input": export.describe_input(self.source or self.stack),
+            "alignment": None
+            if self.alignment is None
+            else self.alignment.record((self.source or self.stack).names),
             "depth": {
                 "unit": self.unit,
                 "direction": "grows from the first frame's focus to the last one's"

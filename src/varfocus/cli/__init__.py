@@ -22,6 +22,7 @@ from varfocus.errors import TooLargeError, UsageError, VarfocusError
 
 COMMANDS = {
     "depth": "Turn a focus stack into a depth map and an all-in-focus image.",
+    "align": "Align the frames of a focus stack and write them.",
     "compare": "Show the paper's comparison of methods on a focus stack.",
     "simulate": "Make a focus stack with known depth.",
     "reproduce": "Repeat the experiments of the paper.",
@@ -35,6 +36,10 @@ EXAMPLES = {
     "depth": (
         "varfocus depth shots/ -o out/",
         "varfocus depth zstack.tif -o out/ --z-step 2um --alpha 1/16",
+    ),
+    "align": (
+        "varfocus align shots/ -o aligned/",
+        "varfocus align infrared/ -o aligned_ir/ --transforms-from aligned/",
     ),
     "compare": ('varfocus compare "shots/*.jpg" -o comparison.png --alpha 1/12 1/4 1/28',),
     "simulate": ("varfocus simulate cone --texture photo.png -o stack/",),

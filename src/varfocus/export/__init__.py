@@ -67,13 +67,20 @@ def write_result(
         images.float_tiff(confidence, "probability", "confidence"),
         images.picture(fused)[1],
         figures.preview(depth, unit),
-        _json({"varfocus": varfocus.__version__, "python": platform.python_version(), **record}),
+        _json(_signed(record)),
     )
     written = {}
     for name, content in zip(names, contents, strict=True):
         write_atomically(folder / name, content)
         written[Path(name).stem] = folder / name
     return written
+
+
+def write_record(path: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """Write a run.json of a command without depth, and return what it says."""
+    signed = _signed(record)
+    write_atomically(path, _json(signed))
+    return signed
 
 
 def describe_input(stack: FocusStack) -> dict[str, Any]:
@@ -98,6 +105,10 @@ def _sha256(path: Path) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None  # The frames are read; a file moved since then is no reason to fail.
+
+
+def _signed(record: dict[str, Any]) -> dict[str, Any]:
+    return {"varfocus": varfocus.__version__, "python": platform.python_version(), **record}
 
 
 def _json(data: dict[str, Any]) -> bytes:

@@ -55,12 +55,23 @@ def picture(image: NDArray[Any]) -> tuple[str, bytes]:
         import imagecodecs
 
         return ".png", bytes(imagecodecs.png_encode(np.ascontiguousarray(image), level=6))
+    return ".tif", _tiff(image)
+
+
+def lossless(image: NDArray[Any], suffix: str) -> bytes:
+    """Return a picture as the bytes of a ``.png`` or ``.tif``, in the bit depth of the array."""
+    if suffix == ".png":
+        return picture(image)[1]
+    return _tiff(image)
+
+
+def _tiff(image: NDArray[Any]) -> bytes:
     import tifffile
 
     file = io.BytesIO()
     photometric = "rgb" if image.ndim == 3 else "minisblack"
     tifffile.imwrite(file, np.ascontiguousarray(image), photometric=photometric)
-    return ".tif", file.getvalue()
+    return file.getvalue()
 
 
 def picture_suffix(dtype: np.dtype[Any]) -> str:
