@@ -129,6 +129,14 @@ class Alignment:
         return self.ranks if self.left_out else None
 
     @property
+    def motion(self) -> float:
+        """Root-mean-square motion in pixels, over the frame, of the frame that moves most."""
+        used = [k for k in self.order if k not in self.left_out]
+        return max(
+            float(np.sqrt((displacement(self.matrices[k], self.size) ** 2).mean())) for k in used
+        )
+
+    @property
     def largest_displacement(self) -> float:
         """Largest distance in pixels by which any point of a frame in use is moved."""
         used = [k for k in self.order if k not in self.left_out]

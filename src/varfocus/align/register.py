@@ -8,8 +8,8 @@ With F the fixed image, M the moving one, W the map and a, b gain and bias of th
 W ← W Δ(δ) as in `varfocus.align.models`. The linearisation takes the gradient of the mean of F and
 the warped M (efficient second-order minimisation: what one of the two images has sharper than the
 other does not pull the answer to its side), Cauchy's ρ ignores what only one image shows, and a, b
-keep flicker from being explained by motion. Where one image is much more defocused, the other is
-blurred first until the two agree best: defocus left over would look like motion.
+keep flicker from being explained by motion. The sharper image is blurred until the two agree best:
+a difference in defocus would be explained by scale, a little in every pair, much over a stack.
 """
 
 from __future__ import annotations
@@ -40,11 +40,8 @@ SETTLED = 0.01
 CAUCHY = 2.385
 """c in units of the residual's standard deviation: 95 % efficient for Gaussian noise."""
 
-ALIKE = 0.95
-"""Images that correlate better than this need no blur to be compared."""
-
-BLURS = (-6.0, -3.0, -1.5, 0.0, 1.5, 3.0, 6.0)
-"""σ in pixels tried on the moving (negative) or fixed (positive) image to make them alike."""
+BLURS = (0.0, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
+"""σ in pixels that are tried on one of two images, from small to large, to make them alike."""
 
 LEAST_OVERLAP = 0.3
 """Share of the width and height that two frames must have in common."""
@@ -127,8 +124,7 @@ def register(
         F, M = _blurred(fixed[level], moving[level], blur)
         matrix, correlation, error = _descend(F, M, model, matrix)
         if level:
-            if correlation < ALIKE:
-                blur = 2.0 * _matching_blur(fixed[level], moving[level], matrix)
+            blur = 2.0 * _matching_blur(fixed[level], moving[level], matrix)
             up = scaling(2.0)
             matrix = up @ matrix @ np.linalg.inv(up)
     return unit(matrix), correlation, error
@@ -153,7 +149,20 @@ def _matching_blur(fixed: Grey, moving: Grey, matrix: Matrix) -> float:
         F, M = _blurred(fixed, moving, blur)
         return _correlation(F[box], _warped(M, matrix, box))
 
-    return max(BLURS, key=agreement)
+    sharper = _sharpness(fixed[box]) - _sharpness(_warped(moving, matrix, box))
+    tried: dict[float, float] = {}
+    for blur in BLURS:
+        tried[float(np.copysign(blur, sharper))] = agreement(np.copysign(blur, sharper))
+        values = list(tried.values())
+        if len(values) > 2 and max(values[-2:]) < max(values):
+            break
+    return max(tried, key=tried.__getitem__)
+
+
+def _sharpness(image: Grey) -> float:
+    """Return the mean square gradient relative to the variance: gain does not matter."""
+    power = float((np.diff(image, axis=0) ** 2).mean() + (np.diff(image, axis=1) ** 2).mean())
+    return power / max(float(image.var()), 1e-12)
 
 
 def _best_shift(fixed: Grey, moving: Grey) -> Matrix:

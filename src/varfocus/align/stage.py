@@ -34,8 +34,8 @@ WORKING_PIXELS = 500_000
 """Frames are shrunk by a whole factor to at most this many pixels to be looked at."""
 
 STILL = 0.75
-"""Frames whose every point moves by fewer pixels than this are aligned: resampling would only blur
-them. Stacks that are aligned measure up to 0.6."""
+"""A stack of which no frame moves by more pixels than this (root mean square) is aligned: resampling
+would only blur it. Defocus alone measures up to 0.5."""
 
 SMALLEST = COARSEST + 8
 """Frames with a shorter side, in pixels, are too small to be aligned."""
@@ -115,10 +115,9 @@ def _found(stack: FocusStack, params: AlignParams, progress: Progress) -> Alignm
     found = _registered(plain, seen, model, params, stack, progress)
     if found.model == "none":  # given up
         return found
-    still = found.largest_displacement
     if params.align == "auto":
-        if still < STILL:
-            reason = f"the frames are aligned: no point moves by more than {still:.2f} pixels"
+        if found.motion < STILL:
+            reason = f"they are aligned to within {found.motion:.2f} pixels"
             found = replace(
                 found,
                 model="none",
@@ -127,7 +126,7 @@ def _found(stack: FocusStack, params: AlignParams, progress: Progress) -> Alignm
                 crop=plain.crop,
             )
         else:
-            found = replace(found, reason=f"the frames move by up to {still:.1f} pixels")
+            found = replace(found, reason=f"they move by up to {found.largest_displacement:.1f} pixels")
     return found if params.exposure == "none" else _equalised(found, seen)
 
 
