@@ -274,7 +274,7 @@ def test_the_shortest_path_through_points_on_a_line(rng):
 
 
 def test_what_cannot_be_aligned_is_left_as_it_is(rng):
-    stack = FocusStack.from_array(rng.random((5, 64, 80), np.float32))
+    stack = FocusStack.from_array(rng.random((5, 100, 120), np.float32))
     same, found = align(stack)
     assert same is stack
     assert any("could not be aligned" in note for note in found.warnings)

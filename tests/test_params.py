@@ -8,6 +8,7 @@ import pytest
 
 from varfocus.errors import ParameterError, UsageError
 from varfocus.params import (
+    SHARED_STAGES,
     STAGES,
     STAGES_OF_METHOD,
     ClassicParams,
@@ -46,6 +47,12 @@ OTHER_VALUES = {
     "huber": 0.1,
     "cut": 1.0,
     "refinement": 40,
+    "align": "affine",
+    "reference": 2,
+    "border": "mask",
+    "exposure": "none",
+    "auto_order": True,
+    "transforms_from": "earlier/run.json",
 }
 
 
@@ -76,7 +83,7 @@ def test_auto_means_the_method_whose_parameters_are_given():
 
 @pytest.mark.parametrize("method", ["robust", "paper", "classic"])
 def test_every_parameter_is_reachable_by_keyword(method):
-    stages = STAGES_OF_METHOD[method]
+    stages = (*STAGES_OF_METHOD[method], *SHARED_STAGES)
     for stage in stages:
         for f in fields(STAGES[stage]):
             params = Params.from_keywords(method, **{f.name: OTHER_VALUES[f.name]})
@@ -86,7 +93,8 @@ def test_every_parameter_is_reachable_by_keyword(method):
 
 @pytest.mark.parametrize("method", ["paper", "classic"])
 def test_keywords_survive_a_round_trip_through_json(method):
-    names = [f.name for stage in STAGES_OF_METHOD[method] for f in fields(STAGES[stage])]
+    stages = (*STAGES_OF_METHOD[method], *SHARED_STAGES)
+    names = [f.name for stage in stages for f in fields(STAGES[stage])]
     params = Params.from_keywords(method, **{name: OTHER_VALUES[name] for name in names})
     flat = params.as_keywords()
     assert set(flat) == {"method", *names}

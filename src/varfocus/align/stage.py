@@ -38,7 +38,9 @@ STILL = 0.75
 would only blur it. Defocus alone measures up to 0.5."""
 
 SMALLEST = COARSEST + 8
-"""Frames with a shorter side, in pixels, are too small to be aligned."""
+SMALLEST_AUTO = 96
+"""Shortest sides in pixels of frames that can be aligned, and that are without being told to: on
+very small frames defocus looks like motion."""
 
 SMALLEST_CROP = 0.25
 """Share of the frame's area below which a common area is no sign of a good alignment."""
@@ -105,8 +107,9 @@ def _found(stack: FocusStack, params: AlignParams, progress: Progress) -> Alignm
         return _equalised(known, look(stack, progress))
     if params.align == "none" and not params.auto_order:
         return Alignment.untouched(stack, "alignment was switched off")
-    if min(stack.shape) < SMALLEST:
-        return Alignment.untouched(stack, f"frames below {SMALLEST} pixels are too small to align")
+    smallest = SMALLEST_AUTO if params.align == "auto" else SMALLEST
+    if min(stack.shape) < smallest:
+        return Alignment.untouched(stack, f"frames below {smallest} pixels are too small to align")
     seen = look(stack, progress)
     plain = _ordered(Alignment.untouched(stack, "alignment was switched off"), seen, params, stack)
     if params.align == "none":
@@ -126,7 +129,9 @@ def _found(stack: FocusStack, params: AlignParams, progress: Progress) -> Alignm
                 crop=plain.crop,
             )
         else:
-            found = replace(found, reason=f"they move by up to {found.largest_displacement:.1f} pixels")
+            found = replace(
+                found, reason=f"they move by up to {found.largest_displacement:.1f} pixels"
+            )
     return found if params.exposure == "none" else _equalised(found, seen)
 
 
