@@ -274,7 +274,7 @@ def test_the_shortest_path_through_points_on_a_line(rng):
 
 
 def test_what_cannot_be_aligned_is_left_as_it_is(rng):
-    stack = FocusStack.from_array(rng.random((5, 100, 120), np.float32))
+    stack = FocusStack.from_array(rng.random((5, 130, 150), np.float32))
     same, found = align(stack)
     assert same is stack
     assert any("could not be aligned" in note for note in found.warnings)
@@ -359,7 +359,7 @@ def test_depth_records_its_alignment_and_can_be_repeated(tmp_path, capsys, shaky
 
 def test_maps_of_another_size_are_refused(tmp_path, capsys, shaky):
     shots = write_frames(tmp_path / "shots", shaky.simulation.frames)
-    small = write_frames(tmp_path / "small", shaky.simulation.frames[:, :100])
+    small = write_frames(tmp_path / "small", shaky.simulation.frames[:, :150])
     assert varfocus(capsys, "align", shots, "-o", tmp_path / "out").code == 0
     done = varfocus(
         capsys, "align", small, "-o", tmp_path / "x", "--transforms-from", tmp_path / "out"

@@ -128,13 +128,9 @@ class Alignment:
         """Frame numbers that depth in frames is counted in; None if no frame was left out."""
         return self.ranks if self.left_out else None
 
-    @property
-    def motion(self) -> float:
-        """Root-mean-square motion in pixels, over the frame, of the frame that moves most."""
-        used = [k for k in self.order if k not in self.left_out]
-        return max(
-            float(np.sqrt((displacement(self.matrices[k], self.size) ** 2).mean())) for k in used
-        )
+    def motion(self, k: int) -> float:
+        """Return the root-mean-square motion in pixels, over the frame, of frame `k`."""
+        return float(np.sqrt((displacement(self.matrices[k], self.size) ** 2).mean()))
 
     @property
     def largest_displacement(self) -> float:

@@ -34,11 +34,16 @@ WORKING_PIXELS = 500_000
 """Frames are shrunk by a whole factor to at most this many pixels to be looked at."""
 
 STILL = 0.75
-"""A stack of which no frame moves by more pixels than this (root mean square) is aligned: resampling
-would only blur it. Defocus alone measures up to 0.5."""
+"""A stack of which no frame moves by more pixels than this (root mean square) is aligned:
+resampling would only blur it. Defocus alone measures up to 0.5."""
+
+UNLIKE = 0.9
+STILL_UNLIKE = 3.0
+"""A frame that correlates less than `UNLIKE` with its neighbours, defocused as it is, must move by
+more pixels than this to be a sign of motion."""
 
 SMALLEST = COARSEST + 8
-SMALLEST_AUTO = 96
+SMALLEST_AUTO = 128
 """Shortest sides in pixels of frames that can be aligned, and that are without being told to: on
 very small frames defocus looks like motion."""
 
@@ -119,8 +124,11 @@ def _found(stack: FocusStack, params: AlignParams, progress: Progress) -> Alignm
     if found.model == "none":  # given up
         return found
     if params.align == "auto":
-        if found.motion < STILL:
-            reason = f"they are aligned to within {found.motion:.2f} pixels"
+        used = [k for k in found.order if k not in found.left_out]
+        limits = np.where(found.correlations < UNLIKE, STILL_UNLIKE, STILL)
+        if all(found.motion(k) < limits[k] for k in used):
+            motion = max(found.motion(k) for k in used)
+            reason = f"they are aligned to within {motion:.2f} pixels, as well as can be told"
             found = replace(
                 found,
                 model="none",
