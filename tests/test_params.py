@@ -54,6 +54,12 @@ OTHER_VALUES = {
     "refinement": 40,
     "sharper": 2.0,
     "front": 1,
+    "align": "affine",
+    "reference": 2,
+    "border": "mask",
+    "exposure": "none",
+    "auto_order": True,
+    "transforms_from": "earlier/run.json",
 }
 
 

@@ -1,4 +1,5 @@
 from . import (
+    align,
     classic,
     contrast,
     coordinate,
@@ -34,6 +35,7 @@ __all__ = [
     "FocusStack",
     "Result",
     "SavedResult",
+    "align",
     "classic",
     "contrast",
     "coordinate",

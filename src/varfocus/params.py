@@ -22,6 +22,9 @@ Solver: TypeAlias = Literal["pyramid", "admm", "forward-backward", "penalty"]
 Regulariser: TypeAlias = Literal["tv", "huber", "tgv", "weighted"]
 Axis: TypeAlias = Literal["auto", "frames", "position", "reciprocal"]
 Unknown: TypeAlias = Literal["fill", "nan"]
+AlignModel: TypeAlias = Literal["auto", "none", "shift", "similarity", "affine", "homography"]
+Border: TypeAlias = Literal["crop", "mask"]
+Exposure: TypeAlias = Literal["auto", "none"]
 
 
 @dataclass(frozen=True)
@@ -283,6 +286,46 @@ class FuseParams:
 
 
 @dataclass(frozen=True)
+class AlignParams:
+    """Alignment of the frames, the same for every method.
+
+    Parameters
+    ----------
+    align
+        How frames may move: "auto" finds shift, rotation and scale, and leaves an aligned stack
+        as it is; "none" leaves any as it is; or the kind of map: "shift", "similarity" (shift,
+        rotation, scale), "affine", "homography".
+    reference
+        Number, from 0, of the frame that the others are brought to; by default the middle one.
+    border
+        What not all frames show is cut off ("crop"), or kept and marked as unknown ("mask").
+    exposure
+        "auto" gives all frames the brightness and white balance of the reference where these
+        change by more than 1 %; "none" leaves them.
+    auto_order
+        Put frames that are out of order into the order of focus.
+    transforms_from
+        Use the maps of an earlier run: its run.json or its folder.
+    """
+
+    align: AlignModel = "auto"
+    reference: int | None = None
+    border: Border = "crop"
+    exposure: Exposure = "auto"
+    auto_order: bool = False
+    transforms_from: str | None = None
+
+    def __post_init__(self) -> None:
+        _one_of("align", self.align, get_args(AlignModel))
+        _one_of("border", self.border, get_args(Border))
+        _one_of("exposure", self.exposure, get_args(Exposure))
+        if self.reference is not None:
+            _whole(self, "reference", 0)
+        if self.transforms_from is not None:  # a path is as good
+            object.__setattr__(self, "transforms_from", str(self.transforms_from))
+
+
+@dataclass(frozen=True)
 class Params:
     """All parameters of one reconstruction.
 
@@ -292,7 +335,7 @@ class Params:
         "robust": templates, semi-global start, Huber-TV; "paper": Moeller et al.'s variational
         method; "classic": windowed maximum of contrast; "auto": robust where it fits into memory,
         else paper, or the method whose parameters are given.
-    contrast, curve, start, solve, classic, robust, fusion
+    contrast, curve, start, solve, classic, robust, align, fusion
         Parameters of the stages.
     """
 
@@ -303,6 +346,7 @@ class Params:
     solve: SolverParams = field(default_factory=SolverParams)
     classic: ClassicParams = field(default_factory=ClassicParams)
     robust: RobustParams = field(default_factory=RobustParams)
+    align: AlignParams = field(default_factory=AlignParams)
     fusion: FuseParams = field(default_factory=FuseParams)
 
     def __post_init__(self) -> None:
@@ -404,9 +448,10 @@ STAGES: Mapping[str, type[Any]] = {
     "solve": SolverParams,
     "classic": ClassicParams,
     "robust": RobustParams,
+    "align": AlignParams,
     "fusion": FuseParams,
 }
-COMMON_STAGES = ("fusion",)
+COMMON_STAGES = ("align", "fusion")
 """Stages that every method has."""
 
 STAGES_OF_METHOD: Mapping[str, tuple[str, ...]] = {

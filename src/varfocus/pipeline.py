@@ -1,4 +1,4 @@
-"""The whole story on one screen: stack → contrast → curve → energy → minimise → depth → fused.
+"""The whole story on one screen: stack → align → contrast → curve → energy → minimise → fuse.
 
 Each step is a module of that name and can be called by itself.
 """
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from varfocus import classic, curve, depth, memory, native
+from varfocus.align import align
 from varfocus.contrast import (
     box_mean,
     gaussian,
@@ -141,28 +142,36 @@ def run(
     params, changes = settled_method(stack, params, limit)
     memory.admit(stack, params, limit)
     began = time.perf_counter()
-    params, notes = fitting_degree(stack, params)
-    notes = changes + notes
+    original = stack
     with native.use_threads(resources.threads):
+        stack, alignment = align(original, params.align, progress)
+        params, notes = fitting_degree(stack, params)
+        notes = [*changes, *alignment.warnings, *notes]
         room = memory.room_for_volumes(stack, params, limit)
         found = estimate(stack, params, progress, room)
         fused = fuse(stack, found.index, params.fusion, progress)
-    physical = depth.index_to_depth(found.index, stack.depths)
+    positions = alignment.depths(stack)
+    physical = depth.index_to_depth(found.index, positions)
     if found.known is not None:
         notes += doubtful(found.known)
         if params.robust.unknown == "nan":
             physical = np.where(found.known, physical, np.float32(np.nan))
+    confidence = depth.confidence(
+        found.margin, depth.flatness(found.index), CONFIDENCE_WEIGHTS[params.method]
+    )
+    seen = alignment.seen_by_all(stack.shape)
+    if seen is not None:
+        physical = np.where(seen, physical, np.float32(np.nan))
+        confidence = np.where(seen, confidence, np.float32(0.0))
     uncertainty = None
     if found.sigma is not None:
-        uncertainty = depth.physical_error(found.index, found.sigma, stack.depths)
+        uncertainty = depth.physical_error(found.index, found.sigma, positions)
     return Result(
         stack=stack,
         params=params,
         index=found.index,
         depth=physical,
-        confidence=depth.confidence(
-            found.margin, depth.flatness(found.index), CONFIDENCE_WEIGHTS[params.method]
-        ),
+        confidence=confidence,
         fused=fused.image,
         trace=found.trace,
         warnings=tuple(notes),
@@ -171,6 +180,8 @@ def run(
         known=found.known,
         findings=found.notes,
         source=fused.source,
+        alignment=alignment,
+        original=original,
     )
 
 

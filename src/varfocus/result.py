@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import export
+from varfocus.align import Alignment
 from varfocus.errors import InputError
 from varfocus.export.report import Findings, report_page
 from varfocus.io.metadata import read_metadata
@@ -29,7 +30,8 @@ class Result:
     depth : ndarray of shape (H, W), float32
         In `unit`; NaN where unknown.
     index : ndarray of shape (H, W), float32
-        The same as a fractional 0-based frame number.
+        The same as a fractional 0-based number of a frame of `stack`, where frames that were left
+        out do not count.
     confidence : ndarray of shape (H, W), float32
         Estimated probability that the depth is right to within one frame.
     fused : ndarray of shape (H, W) or (H, W, 3)
@@ -39,7 +41,7 @@ class Result:
     trace : Trace or None
         How the minimisation went; None for methods without one.
     stack : FocusStack
-        What it was made from.
+        What it was made from: the aligned frames.
     params : Params
         Every parameter as it was used.
     warnings : tuple of str
@@ -53,6 +55,10 @@ class Result:
         False where no more than noise speaks for the depth; None for methods that cannot tell.
     findings : dict or None
         What the method found out about the stack, such as the focus coordinate.
+    alignment : Alignment or None
+        How the frames were aligned; None if they were not looked at.
+    original : FocusStack or None
+        The frames as given, where `stack` has them aligned.
     """
 
     depth: NDArray[np.float32]
@@ -68,6 +74,8 @@ class Result:
     uncertainty: NDArray[np.float32] | None = None
     known: NDArray[np.bool_] | None = None
     findings: dict[str, object] | None = None
+    alignment: Alignment | None = None
+    original: FocusStack | None = None
 
     @property
     def unit(self) -> str:
@@ -193,7 +201,10 @@ class Result:
             **export.describe_software(),
             "command": command,
             "parameters": self.params.as_keywords(),
-            "input": export.describe_input(self.stack),
+            "input": export.describe_input(self.original or self.stack),
+            "alignment": None
+            if self.alignment is None
+            else self.alignment.record((self.original or self.stack).names),
             "depth": {
                 "unit": self.unit,
                 "direction": self.direction,

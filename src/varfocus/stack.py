@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -267,7 +268,7 @@ class FocusStack:
         with ThreadPoolExecutor(workers, thread_name_prefix="varfocus-decode") as pool:
             try:
                 for k in range(len(self)):
-                    pending.append(pool.submit(self.read, k))
+                    pending.append(pool.submit(copy_context().run, self.read, k))
                     if len(pending) > workers:
                         yield pending.popleft().result()
                 while pending:

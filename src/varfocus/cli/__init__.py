@@ -26,6 +26,7 @@ COMMANDS = {
     "measure": "Measure roughness, profiles and steps of a result.",
     "animate": "Make a rocking view of a result, or a sweep through focus.",
     "fuse": "Make one picture with everything in focus, and nothing else.",
+    "align": "Align the frames of a focus stack and write them.",
     "compare": "Show the paper's comparison of methods on a focus stack.",
     "simulate": "Make a focus stack with known depth.",
     "reproduce": "Repeat the experiments of the paper.",
@@ -58,6 +59,10 @@ EXAMPLES = {
     "fuse": (
         "varfocus fuse shots/ -o fused.jpg",
         "varfocus fuse infrared/ -o infrared.png --apply-depth out/",
+    ),
+    "align": (
+        "varfocus align shots/ -o aligned/",
+        "varfocus align infrared/ -o aligned_ir/ --transforms-from aligned/",
     ),
     "compare": ('varfocus compare "shots/*.jpg" -o comparison.png --alpha 1/12 1/4 1/28',),
     "simulate": ("varfocus simulate cone --texture photo.png -o stack/",),

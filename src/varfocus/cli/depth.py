@@ -18,6 +18,7 @@ from varfocus.errors import OutputError, ParameterError
 from varfocus.export.atomic import prepare_folder
 from varfocus.params import (
     DEFAULT_METHOD,
+    AlignParams,
     ClassicParams,
     ContrastParams,
     CurveParams,
@@ -33,6 +34,7 @@ from varfocus.pipeline import run
 from varfocus.result import Result
 from varfocus.stack import FocusStack
 
+ALIGNMENT = Parameter(name="*", negative=(), group=Group("Alignment", sort_key=1.5))
 ROBUST = Parameter(name="*", group=Group("Method “robust”", sort_key=2))
 CONTRAST = Parameter(name="*", group=Group("Method “paper”: contrast", sort_key=3))
 MINIMISATION = Parameter(name="*", group=Group("Method “paper”: minimisation", sort_key=4))
@@ -51,6 +53,7 @@ def depth(
     params: Path | None = None,
     report: bool = True,
     focus: FocusOptions = Focus(),
+    align: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
     robust: Annotated[RobustParams, ROBUST] = RobustParams(),
     contrast: Annotated[ContrastParams, CONTRAST] = ContrastParams(),
     curve: Annotated[CurveParams, CONTRAST] = CurveParams(),
@@ -88,14 +91,16 @@ def depth(
         Let fused.png tell where the frames were taken; the rest of EXIF is always kept.
     """
     narrator = Narrator(talk)
-    chosen = Params(method, contrast, curve, start, solve, classic, robust, fusion)
+    chosen = Params(method, contrast, curve, start, solve, classic, robust, align, fusion)
     if params is not None:
         chosen = _recorded(params, chosen)
     stack = load(source, focus, narrator)
-    _keep_apart(output, stack)
+    keep_apart(output, stack)
     prepare_folder(output, export.result_names(stack.dtype), overwrite)
     with narrator.bars() as progress:
         result = run(stack, chosen, progress, resources)
+    if result.alignment is not None:
+        narrator.say(result.alignment.summary())
     for warning in result.warnings:
         narrator.warn(warning)
     written = result.save(
@@ -126,7 +131,8 @@ def _summary(result: Result, written: dict[str, Path]) -> str:
     return f"Done in {result.seconds:.1f} s.\n" + table(rows)
 
 
-def _keep_apart(output: Path, stack: FocusStack) -> None:
+def keep_apart(output: Path, stack: FocusStack) -> None:
+    """Refuse to write results beside the frames."""
     if output.resolve() in {path.resolve().parent for path in stack.files}:
         raise OutputError(
             f"received the folder of the frames as output: {output}",

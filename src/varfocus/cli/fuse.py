@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from cyclopts import Parameter
 
 from varfocus import native
+from varfocus.align import align
 from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.depth import FUSION, RESOURCES
 from varfocus.cli.source import Focus, FocusOptions, Frames, load
@@ -17,7 +19,7 @@ from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.fuse import Fused
 from varfocus.fuse import fuse as fuse_frames
 from varfocus.io.metadata import read_metadata
-from varfocus.params import DEFAULT_METHOD, FuseParams, Method, Params, Resources
+from varfocus.params import DEFAULT_METHOD, AlignParams, FuseParams, Method, Params, Resources
 from varfocus.pipeline import run
 from varfocus.progress import Progress
 from varfocus.saved import load_result
@@ -53,8 +55,8 @@ def fuse(
         How the depth is found: "robust" is the most accurate, "paper" the fastest; "auto" is
         "robust", or "paper" where memory is short.
     apply_depth
-        Folder of an earlier result: its depth is used and none estimated. For another channel or
-        exposure of the same scene, frame by frame in the same position.
+        Folder of an earlier result: its depth is used and none estimated, and the frames are
+        aligned as they were then. For another channel or exposure of the same scene.
     source_map
         Also write a 16-bit TIFF of the frame that each pixel comes from, counted from 0.
     overwrite
@@ -94,7 +96,12 @@ def fuse(
 def _with_depth(stack: FocusStack, folder: Path, fusion: FuseParams, progress: Progress) -> Fused:
     """Fuse with the depth of an earlier run, which must have had as many frames of this size."""
     saved = load_result(folder)
-    index, n = saved.index, len(saved.record["input"]["frames"])
+    n, index = len(saved.record["input"]["frames"]), saved.index
+    if len(stack) == n and saved.record.get("alignment"):
+        stack, alignment = align(stack, AlignParams(transforms_from=str(folder)), progress)
+        # The index counts all frames; those left out then are left out now.
+        index = np.interp(index, alignment.ranks, np.arange(len(stack))).astype(np.float32)
+        n = len(stack)
     if (n, index.shape) != (len(stack), stack.shape):
         raise MixedFramesError(
             f"{folder}: is the result of {n} frames of {index.shape[1]}×{index.shape[0]}",

@@ -113,6 +113,13 @@ def describe_software() -> dict[str, str]:
     return {"varfocus": varfocus.__version__, "python": platform.python_version()}
 
 
+def write_record(path: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """Write a run.json of a command without depth, and return what it says."""
+    signed = describe_software() | record
+    write_atomically(path, _json(signed))
+    return signed
+
+
 def describe_input(stack: FocusStack) -> dict[str, Any]:
     """Return what a stack was made of: names, sizes, focus positions, and SHA-256 of its files."""
     digests = {path: _sha256(path) for path in dict.fromkeys(stack.files)}

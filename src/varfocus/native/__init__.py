@@ -43,10 +43,12 @@ __all__ = [
     "primal_dual",
     "reason",
     "reduce",
+    "shrink",
     "slope",
     "switched_off",
     "thread_count",
     "use_threads",
+    "warp",
 ]
 
 WIDEST_WINDOW = 1999
@@ -328,6 +330,23 @@ def _templates(
             "expected (widths, labels, frames) and (frames, pixels)",
         )
     return templates, v
+
+
+def warp(
+    frame: NDArray[Any],
+    out: NDArray[Any],
+    matrix: NDArray[np.float64],
+    table: NDArray[np.float32],
+    gains: NDArray[np.float32],
+) -> None:
+    """Resample a frame ``(H, W, 1 or 3)`` into `out`: `varfocus.align.warp.warp`."""
+    matrix = np.ascontiguousarray(matrix, np.float64)
+    kernels.warp(frame, out, matrix, table, gains, thread_count())
+
+
+def shrink(frame: NDArray[Any], out: NDArray[np.float32], factor: int, scale: float) -> None:
+    """Write block means of a frame ``(H, W, C)`` into `out`: `varfocus.align.warp.shrink`."""
+    kernels.shrink(frame, out, factor, scale, thread_count())
 
 
 def _processors() -> int:

@@ -139,3 +139,12 @@ def huber_primal_dual(
     iterations: int,
     threads: int,
 ) -> tuple[float, float]: ...
+def warp(
+    frame: NDArray[Any],
+    out: NDArray[Any],
+    matrix: NDArray[Any],
+    table: Floats,
+    gains: Floats,
+    threads: int,
+) -> None: ...
+def shrink(frame: NDArray[Any], out: Floats, factor: int, scale: float, threads: int) -> None: ...

@@ -253,4 +253,29 @@ void huber_primal_dual(const HuberProblem& problem, float* d, float* p, int iter
 // Σ C(d) and Σ w φ_ε(|Kd|).
 EnergyTerms huber_terms(const HuberProblem& problem, const float* d, Size size, int threads);
 
+// --- warp.cpp: varfocus.align.warp -------------------------------------------------------------
+
+// A frame of 1 or 3 channels, contiguous, and where the pixels of its warped copy come from.
+template <class Pixel>
+struct WarpView {
+    const Pixel* data;
+    Size from, to;
+    int channels;
+    const double* matrix;  // 3×3: homogeneous (x, y, 1) of the copy to those of the frame
+    const float* table;    // (phases + 1, taps): weights of the neighbours, by sub-pixel position
+    int taps, phases;      // 2 or 6 taps
+    const float* gains;    // one per channel
+};
+void warp(const WarpView<std::uint8_t>& view, std::uint8_t* out, int threads);
+void warp(const WarpView<std::uint16_t>& view, std::uint16_t* out, int threads);
+void warp(const WarpView<float>& view, float* out, int threads);
+
+// Means over factor×factor pixels times `scale`; rows and columns left over are dropped.
+void shrink(const std::uint8_t* frame, Size from, int channels, int factor, float scale,
+            float* out, int threads);
+void shrink(const std::uint16_t* frame, Size from, int channels, int factor, float scale,
+            float* out, int threads);
+void shrink(const float* frame, Size from, int channels, int factor, float scale, float* out,
+            int threads);
+
 }  // namespace varfocus

@@ -541,6 +541,41 @@ std::tuple<double, double> huber_primal_dual(Planes<std::uint16_t> samples, Imag
     return {terms.data, terms.tv};
 }
 
+template <class Pixel>
+void warp(Planes<const Pixel> frame, Planes<Pixel> out, Image<const double> matrix,
+          Image<const float> table, Vector<const float> gains, int threads) {
+    const Size from = size_of(frame.shape(0), frame.shape(1));
+    const Size to = size_of(out.shape(0), out.shape(1));
+    const std::size_t channels = frame.shape(2), taps = table.shape(1);
+    require(channels == 1 || channels == 3, "expected 1 or 3 channels");
+    require(out.shape(2) == channels && gains.shape(0) == channels,
+            "expected as many channels and gains as the frame has channels");
+    require(matrix.shape(0) == 3 && matrix.shape(1) == 3, "expected a matrix of shape (3, 3)");
+    require(taps == 2 || taps == 6, "expected a table of 2 or 6 taps");
+    require(table.shape(0) >= 2 && table.shape(0) <= LONGEST_SIDE, "expected at least 2 phases");
+    threads = checked_threads(threads);
+    const varfocus::WarpView<Pixel> view{frame.data(),  from,      to,
+                                         int(channels), matrix.data(), table.data(),
+                                         int(taps),     int(table.shape(0)) - 1, gains.data()};
+    nb::gil_scoped_release release;
+    varfocus::warp(view, out.data(), threads);
+}
+
+template <class Pixel>
+void shrink(Planes<const Pixel> frame, Planes<float> out, int factor, float scale, int threads) {
+    const Size from = size_of(frame.shape(0), frame.shape(1));
+    const std::size_t channels = frame.shape(2);
+    require(channels >= 1 && channels <= 4, "expected 1 to 4 channels");
+    require(factor >= 1 && factor <= 256, "expected a factor from 1 to 256");
+    require(from.height >= factor && from.width >= factor, "expected a frame of a block at least");
+    require_planes("out", out, std::size_t(from.height / factor),
+                   {from.width / factor, int(channels)});
+    require_number("scale", scale, true);
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    varfocus::shrink(frame.data(), from, int(channels), factor, scale, out.data(), threads);
+}
+
 }  // namespace
 
 NB_MODULE(_kernels, m) {
@@ -578,6 +613,20 @@ NB_MODULE(_kernels, m) {
     m.def("energy_terms", &energy_terms, array("a"), array("d"), "threads"_a);
     m.def("margin", &margin, array("a"), array("basis"), "rival_distance"_a, array("index"),
           array("out"), "threads"_a);
+    const auto def_warp = [&](auto function) {
+        m.def("warp", function, array("frame"), array("out"), array("matrix"), array("table"),
+              array("gains"), "threads"_a);
+    };
+    def_warp(&warp<std::uint8_t>);
+    def_warp(&warp<std::uint16_t>);
+    def_warp(&warp<float>);
+    const auto def_shrink = [&](auto function) {
+        m.def("shrink", function, array("frame"), array("out"), "factor"_a, "scale"_a,
+              "threads"_a);
+    };
+    def_shrink(&shrink<std::uint8_t>);
+    def_shrink(&shrink<std::uint16_t>);
+    def_shrink(&shrink<float>);
     m.def("slope", &slope, array("a"), array("d"), array("out"), "threads"_a);
 
     const auto def_two_scales = [&](auto function) {

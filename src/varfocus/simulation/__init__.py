@@ -7,15 +7,18 @@ from varfocus.simulation.scenes import SCENES
 from varfocus.simulation.shapes import SHAPES, shape_depth
 from varfocus.simulation.simulation import Simulation
 from varfocus.simulation.texture import make_texture
+from varfocus.simulation.unsteady import Unsteady, unsteady
 
 __all__ = [
     "SCENES",
     "SHAPES",
     "Layer",
     "Simulation",
+    "Unsteady",
     "make_texture",
     "render_layers",
     "render_picture",
     "shape_depth",
     "simulate",
+    "unsteady",
 ]

@@ -1,0 +1,86 @@
+r"""Maps of the plane that alignment may use, as 3×3 matrices on pixel coordinates (x, y, 1).
+
+Small changes of a map are written Δ(δ)(p) ≈ p + B(p) δ with p = (u, v) in coordinates that are
+zero at the centre and one at the corners of a frame; the columns of B are
+
+- shift: (1, 0), (0, 1);
+- similarity: those and (u, v) for scale, (−v, u) for rotation;
+- affine: those of a shift and (u, 0), (v, 0), (0, u), (0, v);
+- homography: those of affine and (u², uv), (uv, v²).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+
+
+def basis(model: str, u: Any, v: Any) -> list[tuple[Any, Any]]:
+    """Return the columns of B at normalised positions, each as its x and y part."""
+    shift: list[tuple[Any, Any]] = [(1.0, 0.0), (0.0, 1.0)]
+    if model == "shift":
+        return shift
+    if model == "similarity":
+        return [*shift, (u, v), (-v, u)]
+    affine = [*shift, (u, 0.0), (v, 0.0), (0.0, u), (0.0, v)]
+    if model == "affine":
+        return affine
+    return [*affine, (u * u, u * v), (u * v, v * v)]
+
+
+def step(model: str, delta: NDArray[np.float64]) -> Matrix:
+    """Return Δ(δ) as a matrix on normalised coordinates."""
+    change = np.eye(3)
+    change[:2, 2] = delta[:2]
+    if model == "similarity":
+        scale, turn = delta[2:]
+        change[:2, :2] += [[scale, -turn], [turn, scale]]
+    elif model in ("affine", "homography"):
+        change[:2, :2] += delta[2:6].reshape(2, 2)
+    if model == "homography":
+        change[2, :2] = -delta[6:]
+    return change
+
+
+def normaliser(shape: tuple[int, int]) -> Matrix:
+    """Return the matrix from pixel to normalised coordinates of frames of a shape (H, W)."""
+    height, width = shape
+    x, y = (width - 1) / 2, (height - 1) / 2
+    radius = max(np.hypot(x, y), 1.0)
+    return np.array([[1 / radius, 0, -x / radius], [0, 1 / radius, -y / radius], [0, 0, 1.0]])
+
+
+def scaling(factor: float) -> Matrix:
+    """Return the matrix from coordinates of an image shrunk by `factor` to those of the image."""
+    offset = (factor - 1) / 2
+    return np.array([[factor, 0, offset], [0, factor, offset], [0, 0, 1.0]])
+
+
+def moved(matrix: Matrix, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return points ``(m, 2)`` under the map."""
+    homogeneous = points @ matrix[:, :2].T + matrix[:, 2]
+    result: NDArray[np.float64] = homogeneous[:, :2] / homogeneous[:, 2:]
+    return result
+
+
+def unit(matrix: Matrix) -> Matrix:
+    """Return the same map with 1 in the last corner."""
+    scaled: Matrix = matrix / matrix[2, 2]
+    return scaled
+
+
+def grid(shape: tuple[int, int], across: int = 5) -> NDArray[np.float64]:
+    """Return ``across²`` points (x, y) over a frame of a shape (H, W), corners included."""
+    x, y = np.meshgrid(np.linspace(0, shape[1] - 1, across), np.linspace(0, shape[0] - 1, across))
+    return np.stack([x.ravel(), y.ravel()], axis=1)
+
+
+def displacement(matrix: Matrix, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Return by how many pixels each point of the `grid` of a frame moves."""
+    points = grid(shape)
+    distances: NDArray[np.float64] = np.linalg.norm(moved(matrix, points) - points, axis=1)
+    return distances

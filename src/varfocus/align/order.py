@@ -1,0 +1,183 @@
+"""Are the frames in the order of focus? A short way through all of them knows.
+
+The signature of a frame is the logarithm of its contrast relative to its brightness in each cell
+of a grid. From one focus to the next it changes little, so the given order should be about the
+shortest open path through all signatures. Which end is near cannot be seen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+CELLS = 10
+"""Cells of a signature along each side."""
+
+FAINT = 0.002
+"""Contrast relative to brightness that noise may have."""
+
+DOUBTFUL, WRONG = 0.97, 0.90
+"""Ratios of the shortest path to the given one below which the order is doubtful, and wrong."""
+
+FEWEST = 4
+"""Fewer frames have no order to speak of."""
+
+STRANGE = 4.0
+"""A frame is no part of the path if its nearest neighbour is farther than this many usual steps."""
+
+DIP = float(np.log(1.4))
+"""Loss of contrast against both neighbours, in three of four cells, that defocus cannot cause."""
+
+
+def signature(grey: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the log-contrast of every cell.
+
+    Parameters
+    ----------
+    grey : ndarray of shape (H, W), float32
+        A working image in [0, 1].
+
+    Returns
+    -------
+    ndarray of shape (CELLS², ), float32
+        Natural logarithms.
+    """
+    laplacian = np.abs(
+        4.0 * grey[1:-1, 1:-1] - grey[:-2, 1:-1] - grey[2:, 1:-1] - grey[1:-1, :-2] - grey[1:-1, 2:]
+    )
+    contrast, brightness = _cells(laplacian), _cells(grey[1:-1, 1:-1])
+    log: NDArray[np.float32] = np.log(contrast / (brightness + 0.01) + FAINT).ravel()
+    return log
+
+
+def _cells(image: NDArray[np.float32]) -> NDArray[np.float32]:
+    rows = np.linspace(0, image.shape[0], CELLS + 1).astype(int)[:-1]
+    columns = np.linspace(0, image.shape[1], CELLS + 1).astype(int)[:-1]
+    sums = np.add.reduceat(np.add.reduceat(image, rows, axis=0), columns, axis=1)
+    ones = np.add.reduceat(np.add.reduceat(np.ones_like(image), rows, axis=0), columns, axis=1)
+    means: NDArray[np.float32] = (sums / ones).astype(np.float32)
+    return means
+
+
+def best_order(signatures: NDArray[np.float32]) -> tuple[list[int], float]:
+    """Return the frames along a short path, and its length relative to the given order.
+
+    Parameters
+    ----------
+    signatures : ndarray of shape (n, m)
+        One per frame.
+
+    Returns
+    -------
+    order : list of int
+        All frame numbers; frames that resemble none of the others come last.
+    ratio : float
+        Below `DOUBTFUL` the given order is doubtful. 1 if it is as short as any path found.
+    """
+    n = len(signatures)
+    usual = [k for k in range(n) if k not in set(strange(signatures))]
+    if len(usual) < FEWEST:
+        return list(range(n)), 1.0
+    D = _distances(signatures[usual])
+    given = list(range(len(usual)))
+    length = _length(D, given)
+    paths = [_improved(D, path) for path in (given, *_greedy(D))]
+    path = min(paths, key=lambda p: _length(D, p))
+    ratio = _length(D, path) / length if length > 0 else 1.0
+    if ratio >= 1.0 - 1e-9:
+        path, ratio = given, 1.0
+    if np.corrcoef(path, given)[0, 1] < 0:
+        path = path[::-1]
+    rest = [k for k in range(n) if k not in set(usual)]
+    return [usual[k] for k in path] + rest, float(ratio)
+
+
+def strange(signatures: NDArray[np.float32]) -> list[int]:
+    """Return the frames that resemble none of the others."""
+    if len(signatures) <= FEWEST:
+        return []
+    D = _distances(signatures)
+    np.fill_diagonal(D, np.inf)
+    nearest = D.min(axis=1)
+    return [int(k) for k in np.flatnonzero(nearest > STRANGE * np.median(nearest))]
+
+
+def dips(signatures: NDArray[np.float32]) -> list[int]:
+    """Return the frames that are less sharp than both neighbours nearly everywhere.
+
+    Contrast over focus has one peak, so a frame in order is at least as sharp as one of its
+    neighbours; one that is not moved or was out of hand while it was taken.
+
+    Parameters
+    ----------
+    signatures : ndarray of shape (n, m)
+        One per frame, in the order of focus.
+    """
+    loss = np.minimum(signatures[:-2], signatures[2:]) - signatures[1:-1]
+    typical = np.quantile(loss, 0.25, axis=1)
+    return [int(k) + 1 for k in np.flatnonzero(typical > DIP)]
+
+
+def _distances(signatures: NDArray[np.float32]) -> NDArray[np.float64]:
+    s = signatures.astype(np.float64)
+    squares = (s**2).sum(1)
+    D2 = squares[:, None] + squares[None, :] - 2.0 * s @ s.T
+    distances: NDArray[np.float64] = np.sqrt(np.maximum(D2, 0.0))
+    np.fill_diagonal(distances, 0.0)
+    return distances
+
+
+def _length(D: NDArray[np.float64], path: list[int]) -> float:
+    return float(D[path[:-1], path[1:]].sum())
+
+
+def _greedy(D: NDArray[np.float64], starts: int = 24) -> list[list[int]]:
+    """Return paths that always go to the nearest frame left, from frames far from the others."""
+    paths = []
+    for start in np.argsort(-D.sum(1))[:starts]:
+        path, left = [int(start)], set(range(len(D))) - {int(start)}
+        while left:
+            here = path[-1]
+            path.append(min(left, key=lambda k: D[here, k]))
+            left.remove(path[-1])
+        paths.append(path)
+    return paths
+
+
+def _improved(D: NDArray[np.float64], path: list[int]) -> list[int]:
+    """Shorten a path by turning parts around (2-opt) and moving single frames, while that helps."""
+    n = len(path)
+    for _ in range(10 * n):
+        p = np.array(path)
+        # Edges to the frame before i and after j; beyond the ends they cost nothing.
+        before = np.zeros((n, n))
+        before[1:] = D[p[:-1]][:, p]  # [i, j]: from the frame before i to frame j
+        after = np.zeros((n, n))
+        after[:, :-1] = D[p][:, p[1:]]  # [i, j]: from frame i to the one after j
+        own_before = np.diagonal(before)[:, None]
+        own_after = np.diagonal(after)[None, :]
+        turned = np.triu(before + after - own_before - own_after, 1)
+        i, j = np.unravel_index(int(np.argmin(turned)), turned.shape)
+        if turned[i, j] < -1e-9:
+            path = [*path[:i], *path[i : j + 1][::-1], *path[j + 1 :]]
+            continue
+        moved = _moved_one(D, path)
+        if moved is None:
+            return path
+        path = moved
+    return path
+
+
+def _moved_one(D: NDArray[np.float64], path: list[int]) -> list[int] | None:
+    """Return the path with one frame put elsewhere, if that shortens it."""
+    length = _length(D, path)
+    for k in range(len(path)):
+        rest = np.array(path[:k] + path[k + 1 :])
+        here = path[k]
+        joins = np.empty(len(path))
+        joins[0], joins[-1] = D[here, rest[0]], D[here, rest[-1]]
+        joins[1:-1] = D[here, rest[:-1]] + D[here, rest[1:]] - D[rest[:-1], rest[1:]]
+        place = int(np.argmin(joins))
+        if _length(D, rest.tolist()) + joins[place] < length - 1e-9:
+            return [*rest[:place].tolist(), here, *rest[place:].tolist()]
+    return None

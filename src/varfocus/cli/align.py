@@ -1,0 +1,87 @@
+"""``varfocus align``: the frames themselves, aligned."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from varfocus import export, native
+from varfocus.align import align as align_stack
+from varfocus.cli.console import Narrator, Talk, TalkOptions
+from varfocus.cli.depth import ALIGNMENT, RESOURCES, keep_apart
+from varfocus.cli.source import Focus, FocusOptions, Frames, load
+from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.params import AlignParams, Resources
+from varfocus.progress import track
+from varfocus.stack import FocusStack
+
+
+def align(
+    source: Frames,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    focus: FocusOptions = Focus(),
+    options: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
+    resources: Annotated[Resources, RESOURCES] = Resources(),
+    talk: TalkOptions = Talk(),
+) -> None:
+    """Align a focus stack and write the frames, in their bit depth and without loss.
+
+    Frames keep their names; 8 and 16 bit become PNG (TIFF if they came as TIFF), floating point
+    becomes TIFF. run.json has the maps, to be used again with --transforms-from.
+
+    Parameters
+    ----------
+    source
+        A folder, a pattern such as "shots/*.jpg", several files, or one multi-page TIFF.
+    output
+        Folder for the aligned frames, made if missing.
+    overwrite
+        Replace the frames of an earlier run.
+    """
+    narrator = Narrator(talk)
+    stack = load(source, focus, narrator)
+    keep_apart(output, stack)
+    names = file_names(stack)
+    prepare_folder(output, [*names, export.RUN_RECORD], overwrite)
+    (output / export.RUN_RECORD).unlink(missing_ok=True)
+    with narrator.bars() as progress, native.use_threads(resources.threads):
+        aligned, found = align_stack(stack, options, progress)
+        kept = [names[found.order[int(rank)]] for rank in found.ranks]
+        frames = track(aligned.ahead(), "writing", len(aligned), progress)
+        for name, pixels in zip(kept, frames, strict=True):
+            write_atomically(output / name, export.images.encode(Path(name), pixels))
+    narrator.say(found.summary())
+    for warning in found.warnings:
+        narrator.warn(warning)
+    record = {
+        "command": shlex.join(["varfocus", *sys.argv[1:]]),
+        "input": export.describe_input(stack),
+        "alignment": found.record(stack.names),
+        "warnings": list(found.warnings),
+        "frames": kept,
+    }
+    record = export.write_record(output / export.RUN_RECORD, record)
+    height, width = aligned.shape
+    narrator.result(f"{len(kept)} aligned frames of {width}×{height} in {output}", record)
+
+
+def file_names(stack: FocusStack) -> list[str]:
+    """Return the names under which aligned frames are written, in the order of the stack."""
+    names = []
+    for name in stack.names:
+        page = re.fullmatch(r"(.*)\[(\d+)\]", name)
+        file = Path(page.group(1) if page else name)
+        stem = f"{file.stem}_{int(page.group(2)):04d}" if page else file.stem
+        tiff = file.suffix.lower() in (".tif", ".tiff")
+        names.append(stem + (".tif" if tiff else export.images.picture_suffix(stack.dtype)))
+    if len(set(names)) < len(names):  # a.jpg beside a.png, or frames from several folders
+        names = [f"{k:04d}_{name}" for k, name in enumerate(names)]
+    return names
