@@ -9,9 +9,9 @@ import numpy as np
 from cyclopts import Parameter
 
 from varfocus import native
-from varfocus.align import align
+from varfocus.align import align as align_frames
 from varfocus.cli.console import Narrator, Talk, TalkOptions
-from varfocus.cli.depth import FUSION, RESOURCES
+from varfocus.cli.depth import ALIGNMENT, FUSION, RESOURCES
 from varfocus.cli.source import Focus, FocusOptions, Frames, load
 from varfocus.errors import MixedFramesError, OutputError, ParameterError
 from varfocus.export import images
@@ -36,6 +36,7 @@ def fuse(
     source_map: Path | None = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     focus: FocusOptions = Focus(),
+    align: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
     fusion: Annotated[FuseParams, FUSION] = FuseParams(),
     keep_gps: Annotated[bool, Parameter(negative=(), group=FUSION.group)] = False,
     resources: Annotated[Resources, RESOURCES] = Resources(),
@@ -77,7 +78,7 @@ def fuse(
             prepare_folder(path.parent, [path.name], overwrite)
     with narrator.bars() as progress:
         if apply_depth is None:
-            result = run(stack, Params(method, fusion=fusion), progress, resources)
+            result = run(stack, Params(method, align=align, fusion=fusion), progress, resources)
             fused = Fused(result.fused, result.source)
             for warning in result.warnings:
                 narrator.warn(warning)
@@ -98,7 +99,7 @@ def _with_depth(stack: FocusStack, folder: Path, fusion: FuseParams, progress: P
     saved = load_result(folder)
     n, index = len(saved.record["input"]["frames"]), saved.index
     if len(stack) == n and saved.record.get("alignment"):
-        stack, alignment = align(stack, AlignParams(transforms_from=str(folder)), progress)
+        stack, alignment = align_frames(stack, AlignParams(transforms_from=str(folder)), progress)
         # The index counts all frames; those left out then are left out now.
         index = np.interp(index, alignment.ranks, np.arange(len(stack))).astype(np.float32)
         n = len(stack)
