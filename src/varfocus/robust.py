@@ -6,15 +6,19 @@ C → semi-global matching → minimum of
 .. math:: E(d) = \sum_{ij} C_{ij}(d_{ij}) + α \sum_{ij} w_{ij} φ_ε(|Kd|_{ij})
 
 by the paper's linearised ADMM, started at the semi-global answer. d is in frames; w makes jumps
-dear where the picture is plain.
+dear where the picture is plain. Where surfaces hide one another, `varfocus.edges` then puts the
+pixels beside jumps on the right side.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from varfocus import edges
 from varfocus.contrast import box_mean, gaussian, gradient_energy, jump_weight, mlap
 from varfocus.energy import VolumeTerm
 from varfocus.estimate import Estimate
@@ -89,16 +93,55 @@ def robust(stack: FocusStack, params: Params, progress: Progress = silent) -> Es
     total = semi_global(volume.cost, slope, np.maximum(jump, slope))
     progress("searching", 1, 1)
     solution = refine(volume, lowest(total) * np.float32(volume.step), weight, chosen, progress)
-    label = solution.d * np.float32(1.0 / volume.step)
+    sharpened = None
+    if chosen.edges == "auto":
+        sharpened = sharpen_edges(stack, solution.d, volume.coordinate.x, progress)
+    index = solution.d if sharpened is None else sharpened.index
+    label = index * np.float32(1.0 / volume.step)
     margin = second_well(total, label, RIVAL_DISTANCE / volume.step)
     return Estimate(
-        index=solution.d,
+        index=index,
         margin=np.clip(margin, -MARGIN_LIMIT, MARGIN_LIMIT),
         trace=solution.trace,
         sigma=standard_error(total, label, volume.step, volume.peak_width),
         known=evidence(volume, label) >= NOISE_EVIDENCE / len(stack),
-        notes=volume.describe(),
+        notes=volume.describe() | {"edges": None if sharpened is None else sharpened.describe()},
+        unmixed=None if sharpened is None else (sharpened.colour, sharpened.seen),
     )
+
+
+def sharpen_edges(
+    stack: FocusStack, index: Float, x: NDArray[np.float64], progress: Progress = silent
+) -> edges.Sharpened | None:
+    """Put the pixels beside depth jumps on the side that explains the frames better.
+
+    Parameters
+    ----------
+    stack : FocusStack
+        Frames; at most 16 of them are decoded once more.
+    index : ndarray of shape (H, W), float32
+        Depth in frames.
+    x : ndarray of shape (n,)
+        Focus coordinate.
+    progress : callable
+        Listener.
+
+    Returns
+    -------
+    Sharpened or None
+        None where the frames show no occlusion, and the depth should stay as it is.
+    """
+    numbers = edges.enough_frames(x)
+    progress("edges", 0, 1)
+    frames = [stack.read(k).reshape(*stack.shape, -1) for k in numbers]
+    within = np.interp(index, numbers, np.arange(len(numbers))).astype(np.float32)
+    found = edges.sharpen(frames, stack.scale, within, x[numbers])
+    progress("edges", 1, 1)
+    if found is None:
+        return None
+    whole = np.interp(found.index, np.arange(len(numbers)), numbers).astype(np.float32)
+    # Pixels that stayed keep their depth to the last bit.
+    return replace(found, index=np.where(found.moved, whole, index))
 
 
 def veto_ends(volume: CostVolume, strength: Float, reach: float = 1.0) -> None:

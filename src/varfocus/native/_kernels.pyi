@@ -45,3 +45,24 @@ def slope(a: Floats, d: Floats, out: Floats, threads: int) -> None: ...
 def margin(
     a: Floats, basis: Floats, rival_distance: float, index: Floats, out: Floats, threads: int
 ) -> None: ...
+def edge_judge(
+    frames: Floats,
+    label: NDArray[Any],
+    near: NDArray[Any],
+    far: NDArray[Any],
+    sigma: Floats,
+    tau2: float,
+    sharp: float,
+    change: Floats,
+    error: Floats,
+    colour: Floats,
+) -> None: ...
+def edge_plain_error(
+    frames: Floats,
+    label: NDArray[Any],
+    near: NDArray[Any],
+    far: NDArray[Any],
+    sigma: Floats,
+    tau2: float,
+    error: Floats,
+) -> None: ...
