@@ -71,8 +71,9 @@ class Result:
     ) -> dict[str, Path]:
         """Write all products into a folder.
 
-        ``depth.tif`` (float32, opens calibrated in Fiji), ``confidence.tif``, ``fused.png`` (or
-        ``fused.tif`` for floating-point frames), ``preview.png``, and last ``run.json`` with every
+        ``depth.tif`` (float32, opens calibrated in Fiji), ``confidence.tif``,
+        ``uncertainty.tif`` if the method knows it, ``fused.png`` (or ``fused.tif`` for
+        floating-point frames), ``preview.png``, and last ``run.json`` with every
         parameter: its presence means that the folder is complete.
 
         Parameters
@@ -98,6 +99,7 @@ class Result:
             Path(folder),
             depth=self.depth,
             confidence=self.confidence,
+            uncertainty=self.uncertainty,
             fused=self.fused,
             unit=self.unit,
             record=self.record(command),

@@ -37,6 +37,9 @@ Float = NDArray[np.float32]
 RIVAL_DISTANCE = 1.5
 """Wells further away than this many frames are rivals."""
 
+CLEAR_LEAD = 0.1
+"""A pixel by itself prefers another depth if that is cheaper by this much of an average well."""
+
 MARGIN_LIMIT = 3.0
 """The lead over a rival says no more beyond this."""
 
@@ -95,7 +98,8 @@ def robust(stack: FocusStack, params: Params, progress: Progress = silent) -> Es
     solution = refine(volume, lowest(total) * np.float32(volume.step), weight, chosen, progress)
     sharpened = None
     if chosen.edges == "auto":
-        sharpened = sharpen_edges(stack, solution.d, volume.coordinate.x, progress)
+        rival = lone_wells(volume, solution.d)
+        sharpened = sharpen_edges(stack, solution.d, rival, volume.coordinate.x, progress)
     index = solution.d if sharpened is None else sharpened.index
     label = index * np.float32(1.0 / volume.step)
     margin = second_well(total, label, RIVAL_DISTANCE / volume.step)
@@ -110,8 +114,38 @@ def robust(stack: FocusStack, params: Params, progress: Progress = silent) -> Es
     )
 
 
+def lone_wells(volume: CostVolume, index: Float) -> Float:
+    """Return the depth that each pixel would have by itself, where that is clearly another one.
+
+    Things a few pixels wide are outvoted by what is around them, and yet their pixels know.
+
+    Parameters
+    ----------
+    volume : CostVolume
+        C.
+    index : ndarray of shape (H, W), float32
+        Chosen depth in frames.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float32
+        In frames: where C is lowest, if that is a rival and lower by a tenth of an average well;
+        else `index`.
+    """
+    label = volume.cost.argmin(axis=0)
+    lowest_cost = np.take_along_axis(volume.cost, label[None], axis=0)[0]
+    lead = catmull_rom(volume.cost, index * np.float32(1.0 / volume.step))[0] - lowest_cost
+    alone = label.astype(np.float32) * np.float32(volume.step)
+    other = (np.abs(alone - index) > RIVAL_DISTANCE) & (lead > CLEAR_LEAD)
+    return np.where(other, alone, index)
+
+
 def sharpen_edges(
-    stack: FocusStack, index: Float, x: NDArray[np.float64], progress: Progress = silent
+    stack: FocusStack,
+    index: Float,
+    rival: Float,
+    x: NDArray[np.float64],
+    progress: Progress = silent,
 ) -> edges.Sharpened | None:
     """Put the pixels beside depth jumps on the side that explains the frames better.
 
@@ -119,8 +153,8 @@ def sharpen_edges(
     ----------
     stack : FocusStack
         Frames; at most 16 of them are decoded once more.
-    index : ndarray of shape (H, W), float32
-        Depth in frames.
+    index, rival : ndarray of shape (H, W), float32
+        Depth in frames, and where `lone_wells` would have it.
     x : ndarray of shape (n,)
         Focus coordinate.
     progress : callable
@@ -134,8 +168,11 @@ def sharpen_edges(
     numbers = edges.enough_frames(x)
     progress("edges", 0, 1)
     frames = [stack.read(k).reshape(*stack.shape, -1) for k in numbers]
-    within = np.interp(index, numbers, np.arange(len(numbers))).astype(np.float32)
-    found = edges.sharpen(frames, stack.scale, within, x[numbers])
+    within, beside = (
+        np.interp(depth, numbers, np.arange(len(numbers))).astype(np.float32)
+        for depth in (index, rival)
+    )
+    found = edges.sharpen(frames, stack.scale, within, x[numbers], beside)
     progress("edges", 1, 1)
     if found is None:
         return None

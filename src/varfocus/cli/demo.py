@@ -38,7 +38,7 @@ def demo(
         Replace an earlier demo.
     """
     narrator = Narrator(talk)
-    names = [*export.result_names(np.dtype(np.uint8)), COMPARISON]
+    names = [*export.result_names(np.dtype(np.uint8), True), COMPARISON]
     prepare_folder(output, names, overwrite)
     narrator.say(f"Simulating {FRAMES} photographs of a table, focused from near to far …")
     with narrator.bars() as progress:
@@ -85,6 +85,7 @@ Look at {output / COMPARISON} first. In {output}/ there are:
   comparison.png  frames, depth, confidence and fused image beside the truth
   depth.tif       the depth of every pixel, in metres
   confidence.tif  how sure each depth is, 0 to 1
+  uncertainty.tif standard error of the depth, in metres
   fused.png       one picture with everything in focus
   preview.png     the depth in colours
   run.json        every parameter that was used

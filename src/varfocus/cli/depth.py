@@ -59,7 +59,8 @@ def depth(
 ) -> None:
     """Turn a focus stack into a depth map, a confidence map and an all-in-focus image.
 
-    Writes depth.tif, confidence.tif, fused.png, preview.png and run.json into the output folder.
+    Writes depth.tif, confidence.tif, uncertainty.tif (method robust), fused.png, preview.png and
+    run.json into the output folder.
 
     Parameters
     ----------
@@ -83,7 +84,8 @@ def depth(
         chosen = _recorded(params, chosen)
     stack = load(source, focus, narrator)
     _keep_apart(output, stack)
-    prepare_folder(output, export.result_names(stack.dtype), overwrite)
+    names = export.result_names(stack.dtype, chosen.method in ("auto", "robust"))
+    prepare_folder(output, names, overwrite)
     with narrator.bars() as progress:
         result = run(stack, chosen, progress, resources)
     for warning in result.warnings:

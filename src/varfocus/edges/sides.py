@@ -24,6 +24,9 @@ STEEP = 0.4
 INSIDE, OUTSIDE = 3.0, 4.0
 """Distance in pixels from the present border at which pixels of either side ask."""
 
+BESIDE = 1.5
+"""Distance in pixels at which pixels follow a rival depth of their neighbours."""
+
 CONTINUES = 8.0
 """Distance in pixels from the border up to which the far side is continued under the near one."""
 
@@ -88,6 +91,29 @@ def find_sides(blur: Float) -> Sides | None:
         asks=close & (border <= np.where(is_near, INSIDE, OUTSIDE)),
         zone=close & (border <= CONTINUES),
     )
+
+
+def hopeful(blur: Float, rival: Float) -> Sides:
+    """Return as askers the pixels that may show something nearer than is known yet.
+
+    Parameters
+    ----------
+    blur, rival : ndarray of shape (H, W), float32
+        Depth, and a depth that a pixel by itself would prefer, in pixels of blur σ.
+
+    Returns
+    -------
+    Sides
+        All on the far side; the pixels beside a rival may follow it.
+    """
+    nearer = blur - rival > HIGH
+    asks = nearer
+    near = rival
+    if nearer.any():
+        distance, nearest = ndimage.distance_transform_edt(~nearer, return_indices=True)
+        near = rival[tuple(nearest)]
+        asks = (distance <= BESIDE) & (blur - near > HIGH)
+    return Sides(near, blur, np.zeros(blur.shape, bool), asks, asks)
 
 
 def _quarters(blur: Float, low: Float, high: Float, jump: Mask) -> tuple[Float, Float]:

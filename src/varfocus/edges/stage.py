@@ -26,7 +26,7 @@ from varfocus import native
 from varfocus.edges.judge import SHARP, judge, plain_error
 from varfocus.edges.render import Float, Patch
 from varfocus.edges.scale import CLEAR, BlurScale, blur_scale
-from varfocus.edges.sides import Mask, Sides, find_sides
+from varfocus.edges.sides import Mask, Sides, find_sides, hopeful
 
 TILE = 64
 """Side in pixels of the tiles whose askers are judged together."""
@@ -40,11 +40,14 @@ HALO = (6, 24)
 TRIAL_TILES = 24
 """Tiles on which the stage first tries whether, and from which end, surfaces hide one another."""
 
+TRIAL_ROUNDS = 2
+"""How often the pixels of these tiles are asked."""
+
 OCCLUSION = 0.85
 """The stage runs if rendering with occlusion leaves at most this share of the error without."""
 
-ROUNDS = 3
-"""How often all pixels are asked."""
+PASSES, ROUNDS = 2, 2
+"""How often jumps are looked for, and how often all pixels beside them are then asked."""
 
 ROBUST = 36.0
 """τ² of the judge in units of the noise."""
@@ -126,7 +129,11 @@ def enough_frames(x: NDArray[np.float64]) -> list[int]:
 
 
 def sharpen(
-    frames: list[NDArray[Any]], scale: float, index: Float, x: NDArray[np.float64]
+    frames: list[NDArray[Any]],
+    scale: float,
+    index: Float,
+    x: NDArray[np.float64],
+    rival: Float | None = None,
 ) -> Sharpened | None:
     """Put the pixels beside depth jumps on the right side.
 
@@ -140,6 +147,9 @@ def sharpen(
         Depth in these frames.
     x : ndarray of shape (n,)
         Focus coordinate of these frames, monotone.
+    rival : ndarray of shape (H, W), float32, optional
+        Another depth that a pixel by itself would prefer, or else the same: things too thin for
+        the neighbourhood to believe in.
 
     Returns
     -------
@@ -156,20 +166,34 @@ def sharpen(
         if sides is None:
             return None
         some = _spread(_tiles(sides.asks), TRIAL_TILES)
-        error, plain = _errors(scene, _asked(scene, sides, some), some)
-        trials.append((error, plain, near_first, scene, sides))
-    error, plain, near_first, scene, sides = min(trials, key=lambda trial: trial[0])
-    ratio = error / max(plain, 1e-12)
+        tried = sides
+        for _ in range(TRIAL_ROUNDS):
+            tried = _asked(scene, tried, some)
+        error, plain = _errors(scene, tried, some)
+        # Either order has its own frames and pixels to explain: only the ratios compare.
+        trials.append((error / max(plain, 1e-12), near_first, scene, sides))
+    ratio, near_first, scene, sides = min(trials, key=lambda trial: trial[0])
     if ratio > OCCLUSION:
         return None
-    tiles = _tiles(sides.asks)
-    for _ in range(ROUNDS):
-        sides = _asked(scene, sides, tiles)
-    blur = np.where(sides.is_near, sides.near, sides.far)
-    found = _to_frames(measured, blur, near_first)
-    moved = sides.asks & (found != index)
+    start = scene.blur
+    if rival is not None:
+        other = _scene(frames, scale, rival, measured, near_first).blur
+        hopes = hopeful(scene.blur, other)
+        tiles = _tiles(hopes.asks)
+        for _ in range(ROUNDS):
+            hopes = _asked(scene, hopes, tiles)
+        scene = replace(scene, blur=np.where(hopes.is_near, hopes.near, scene.blur))
+    for _ in range(PASSES):
+        sides = find_sides(scene.blur) or sides
+        tiles = _tiles(sides.asks)
+        for _ in range(ROUNDS):
+            sides = _asked(scene, sides, tiles)
+        blur = np.where(sides.is_near, sides.near, sides.far)
+        scene = replace(scene, blur=np.where(sides.asks, blur, scene.blur))
     colour, seen = _colours(scene, sides, tiles)
-    return Sharpened(np.where(moved, found, index), moved, colour, seen, ratio, near_first)
+    moved = scene.blur != start
+    found = np.where(moved, _to_frames(measured, scene.blur, near_first), index)
+    return Sharpened(found, moved, colour, seen, ratio, near_first)
 
 
 def _calm(index: Float) -> Mask:

@@ -20,10 +20,15 @@ RUN_RECORD = "run.json"
 """Written last: its presence means that the folder is complete."""
 
 
-def result_names(dtype: np.dtype[Any]) -> tuple[str, ...]:
+UNCERTAINTY = "uncertainty.tif"
+"""Written by methods that know their standard error."""
+
+
+def result_names(dtype: np.dtype[Any], uncertainty: bool = False) -> tuple[str, ...]:
     """Return the names of the files `write_result` makes for frames of a dtype."""
     fused = "fused" + images.picture_suffix(dtype)
-    return ("depth.tif", "confidence.tif", fused, "preview.png", RUN_RECORD)
+    known = (UNCERTAINTY,) if uncertainty else ()
+    return ("depth.tif", "confidence.tif", *known, fused, "preview.png", RUN_RECORD)
 
 
 def write_result(
@@ -35,6 +40,7 @@ def write_result(
     unit: str,
     record: dict[str, Any],
     overwrite: bool,
+    uncertainty: NDArray[np.float32] | None = None,
 ) -> dict[str, Path]:
     """Write depth, confidence, fused image, preview and, last, the record of the run.
 
@@ -50,21 +56,24 @@ def write_result(
         What run.json will say beside the version.
     overwrite : bool
         Replace what an earlier run left.
+    uncertainty : ndarray, optional
+        Standard error of the depth.
 
     Returns
     -------
     dict of str to Path
         What was written, by product.
     """
-    names = result_names(fused.dtype)
+    names = result_names(fused.dtype, uncertainty is not None)
     prepare_folder(folder, names, overwrite)
     # While files of two runs may lie side by side, the folder must not look complete; and the
-    # fused image of an earlier run may have another suffix.
-    for stale in (RUN_RECORD, "fused.png", "fused.tif"):
+    # fused image of an earlier run may have another suffix, and its method an uncertainty.
+    for stale in (RUN_RECORD, "fused.png", "fused.tif", UNCERTAINTY):
         (folder / stale).unlink(missing_ok=True)
     contents = (
         images.float_tiff(depth, unit, "depth"),
         images.float_tiff(confidence, "probability", "confidence"),
+        *([] if uncertainty is None else [images.float_tiff(uncertainty, unit, "uncertainty")]),
         images.picture(fused)[1],
         figures.preview(depth, unit),
         _json({"varfocus": varfocus.__version__, "python": platform.python_version(), **record}),
