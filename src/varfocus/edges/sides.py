@@ -15,14 +15,17 @@ Mask = NDArray[np.bool_]
 WINDOW = 3
 """Pixels on either side of a jump in which its two depths are looked for."""
 
-HIGH = 0.75
+HIGH = 0.6
 """A jump is at least this high, in pixels of blur σ: less would not be seen in the frames."""
 
-STEEP = 0.4
+STEEP = 0.3
 """and at least this steep between next-but-one pixels, in the same unit."""
 
-INSIDE, OUTSIDE = 3.0, 4.0
-"""Distance in pixels from the present border at which pixels of either side ask."""
+ASKED = 3.0
+"""Distance in pixels from the present border up to which pixels ask."""
+
+RAMP = 3.0
+"""Distance in pixels from a jump at which a pixel may lie on its ramp, at neither depth."""
 
 BESIDE = 1.5
 """Distance in pixels at which pixels follow a rival depth of their neighbours."""
@@ -83,12 +86,14 @@ def find_sides(blur: Float) -> Sides | None:
     border = np.where(
         is_near, ndimage.distance_transform_edt(is_near), ndimage.distance_transform_edt(~is_near)
     )
-    close = distance <= CONTINUES + WINDOW
+    # Where three surfaces meet, a pixel of the third one has nothing to do with this jump.
+    strange = np.minimum(np.abs(blur - near), np.abs(blur - far)) > 0.25 * (far - near)
+    close = (distance <= CONTINUES + WINDOW) & ~(strange & (distance > RAMP))
     return Sides(
         near,
         far,
         is_near,
-        asks=close & (border <= np.where(is_near, INSIDE, OUTSIDE)),
+        asks=close & (border <= ASKED),
         zone=close & (border <= CONTINUES),
     )
 

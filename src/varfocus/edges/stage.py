@@ -34,6 +34,9 @@ TILE = 64
 LAYER_STEP, MOST_LAYERS = 0.4, 16
 """Layers are frames at least this many pixels of blur σ apart, and so many at most."""
 
+SURE_LAYERS = 1
+"""Sides that are fewer layers apart cannot be told from one another."""
+
 HALO = (6, 24)
 """Least and most pixels around the askers of a tile that are rendered along."""
 
@@ -46,8 +49,8 @@ TRIAL_ROUNDS = 2
 OCCLUSION = 0.85
 """The stage runs if rendering with occlusion leaves at most this share of the error without."""
 
-PASSES, ROUNDS = 2, 2
-"""How often jumps are looked for, and how often all pixels beside them are then asked."""
+ROUNDS = 3
+"""How often all pixels are asked."""
 
 ROBUST = 36.0
 """τ² of the judge in units of the noise."""
@@ -183,13 +186,12 @@ def sharpen(
         for _ in range(ROUNDS):
             hopes = _asked(scene, hopes, tiles)
         scene = replace(scene, blur=np.where(hopes.is_near, hopes.near, scene.blur))
-    for _ in range(PASSES):
         sides = find_sides(scene.blur) or sides
-        tiles = _tiles(sides.asks)
-        for _ in range(ROUNDS):
-            sides = _asked(scene, sides, tiles)
-        blur = np.where(sides.is_near, sides.near, sides.far)
-        scene = replace(scene, blur=np.where(sides.asks, blur, scene.blur))
+    tiles = _tiles(sides.asks)
+    for _ in range(ROUNDS):
+        sides = _asked(scene, sides, tiles)
+    blur = np.where(sides.is_near, sides.near, sides.far)
+    scene = replace(scene, blur=np.where(sides.asks, blur, scene.blur))
     colour, seen = _colours(scene, sides, tiles)
     moved = scene.blur != start
     found = np.where(moved, _to_frames(measured, scene.blur, near_first), index)
@@ -263,7 +265,7 @@ def _patch(scene: _Scene, sides: Sides, tile: Tile) -> tuple[Patch, Tile]:
     blur = np.where(zone, np.where(sides.is_near[box], near, far), scene.blur[box])
     middle = 0.5 * (scene.position[1:] + scene.position[:-1])
     label, low, high = (np.searchsorted(middle, value) for value in (blur, near, far))
-    sure = zone & (high - low >= 2)
+    sure = zone & (high - low >= SURE_LAYERS)
     low, high = np.where(sure, low, label), np.where(sure, high, label)
     layers = np.unique(np.stack([label, low, high]))
     # A layer lies where its pixels lie on average.
