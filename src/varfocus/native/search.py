@@ -153,6 +153,7 @@ class Search:
         self._total = aligned((rows, width, self._stride))
         self._complete_once = False
         self._windows: WindowTerm | None = None
+        self._alone = np.empty((2, height, width), np.float32)
         self._from_above: list[Float] = [NOTHING] * len(self._bands)
         self._from_below: list[Float] = [NOTHING] * len(self._bands)
 
@@ -178,6 +179,8 @@ class Search:
             cost, total = self._complete(band, leaving)
             rows = slice(*self._bands[band])
             kernels.lowest(total, self._model.labels, labels[rows], thread_count())
+            kernels.lowest(cost, self._model.labels, self._alone[0, rows], thread_count())
+            self._value(cost, self._alone[0, rows], self._alone[1, rows])
             kernels.cut_windows(
                 cost,
                 self._model.labels,
@@ -195,6 +198,17 @@ class Search:
         assert self._windows is not None, "start() comes first, and each term is given out once"
         term, self._windows = self._windows, None
         return term
+
+    def alone(self) -> tuple[Float, Float]:
+        """Return the label of each pixel's own lowest cost, and that cost; start() comes first."""
+        label, cost = self._alone
+        return label, cost
+
+    def _value(self, cost: Float, label: Float, out: Float) -> None:
+        """Write the cost at a label into `out`."""
+        unused = np.empty_like(label)
+        labels = self._model.labels
+        kernels.judge(cost, cost, labels, label, 0.0, 1, unused, unused, out, thread_count())
 
     def judge(self, label: Float, distance: float, reach: int) -> tuple[Float, Float, Float]:
         """Return lead, curvature and cost at a depth."""
