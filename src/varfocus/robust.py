@@ -94,7 +94,8 @@ def robust(
     front = measure(stack, chosen, progress)
     progress("learning", 0, 1)
     model = learn(front.curves, stack.shape, SCALES, wanted=chosen.coordinate, focus=stack.focus)
-    progress("searching", 0, 3)
+    progress("learning", 1, 1)
+    progress("searching", 0, 1)
     weight = jump_weight(front.gradient)
     slope = chosen.smoothness * chosen.slope_penalty * model.step / model.peak_width
     jump = np.maximum(np.float32(chosen.smoothness * chosen.jump_penalty) * weight, slope)
@@ -107,13 +108,13 @@ def robust(
         jump,
         band_count(stack.shape, model.labels, room),
     )
-    progress("searching", 1, 3)
     d_0 = found.start() * np.float32(model.step)
-    progress("searching", 2, 3)
+    progress("searching", 1, 1)
     solution = refine(found.term(), model, d_0, weight, chosen, progress)
     label = solution.d * np.float32(1.0 / model.step)
+    progress("judging", 0, 1)
     margin, bend, cost = found.judge(label, RIVAL_DISTANCE / model.step, curvature_reach(model))
-    progress("searching", 3, 3)
+    progress("judging", 1, 1)
     return Estimate(
         index=solution.d,
         margin=np.clip(margin, -MARGIN_LIMIT, MARGIN_LIMIT),

@@ -114,7 +114,8 @@ def compressed(model: Model) -> tuple[Float, Float]:
     for scale, (_, coefficients) in enumerate(parts):
         kept = coefficients[:, :rank].reshape(widths, labels, rank)
         bank[scale, ..., :labels] = kept.swapaxes(1, 2)
-    return np.stack([curves[:rank] for curves, _ in parts]).astype(np.float32), bank
+    basis = np.stack([curves[:rank] for curves, _ in parts])
+    return np.ascontiguousarray(basis, np.float32), bank
 
 
 class Search:
