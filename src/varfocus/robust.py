@@ -112,6 +112,7 @@ def prepare(stack: FocusStack, params: Params, progress: Progress = silent) -> P
     front = measure(stack, chosen, progress)
     progress("learning", 0, 1)
     model = learn(front.curves, stack.shape, SCALES, wanted=chosen.coordinate, focus=stack.focus)
+    progress("learning", 1, 1)
     return Prepared(stack, front, model)
 
 
@@ -139,7 +140,7 @@ def solve(
     """
     chosen = params.robust
     stack, front, model = prepared.stack, prepared.front, prepared.model
-    progress("searching", 0, 3)
+    progress("searching", 0, 1)
     weight = jump_weight(front.gradient)
     slope = chosen.smoothness * chosen.slope_penalty * model.step / model.peak_width
     jump = np.maximum(np.float32(chosen.smoothness * chosen.jump_penalty) * weight, slope)
@@ -152,13 +153,13 @@ def solve(
         jump,
         band_count(stack.shape, model.labels, room),
     )
-    progress("searching", 1, 3)
     d_0 = found.start() * np.float32(model.step)
-    progress("searching", 2, 3)
+    progress("searching", 1, 1)
     solution = refine(found.term(), model, d_0, weight, chosen, progress)
     index = solution.d
+    progress("judging", 0, 1)
     margin, bend, cost = judge(found, model, index)
-    progress("searching", 3, 3)
+    progress("judging", 1, 1)
     sharpened = None
     if chosen.edges == "auto":
         rival = lone_wells(*found.alone(), cost, index, model.step)
