@@ -33,6 +33,7 @@ def result_of(
         index=depth,
         confidence=np.full(depth.shape, 0.95, np.float32),
         fused=fused,
+        source=np.zeros(depth.shape, np.uint16),
         trace=None,
         stack=stack,
         params=Params("classic"),

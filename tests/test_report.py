@@ -14,6 +14,7 @@ from command_line import files_below, varfocus, write_frames
 from result_folders import result_of
 from varfocus import coordinate, curve
 from varfocus.contrast import box_mean, mlap
+from varfocus.export import report
 from varfocus.export.charts import Series, chart, ticks
 from varfocus.params import Params, SolverParams
 from varfocus.pipeline import run
@@ -52,6 +53,12 @@ class Page(HTMLParser):
 
 def page_of(result, command="varfocus depth shots/ -o out/"):
     return result.report(result.record(command)).decode()
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch):
+    """The report without the page's viewer, as where that is not built; test_page has it."""
+    monkeypatch.setattr(report, "_viewer_script", lambda: "")
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 from varfocus import curve
 from varfocus.contrast import jump_weight
-from varfocus.energy import ContrastTerm, QuadraticTerm, energy
+from varfocus.energy import ContrastTerm, QuadraticTerm, VolumeTerm, energy
 from varfocus.errors import ParameterError
 from varfocus.memory import needed_bytes
 from varfocus.metrics import rmse
@@ -25,6 +25,7 @@ from varfocus.regulariser import TGV, TV, HuberTV
 from varfocus.robust import refine
 from varfocus.second_order import E, E_adjoint, SecondOrder, across_border, sine_matrix
 from varfocus.simulation import simulate
+from varfocus.volume import steepest_curvature
 
 sizes = st.tuples(st.integers(1, 9), st.integers(1, 9))
 
@@ -329,9 +330,13 @@ def test_the_refinement_of_the_robust_method_follows_slopes_with_tgv(rng):
     peak = truth + rng.normal(0, 0.4, truth.shape)
     labels = np.linspace(0, 14, 57)[:, None, None]
     cost = -np.exp(-(((labels - peak) / 2.0) ** 2)).astype(np.float32)
-    volume = SimpleNamespace(cost=cost, step=0.25, peak_width=2.0)
+    bend = float(np.percentile(steepest_curvature(cost), 90)) / 0.25**2
+    model = SimpleNamespace(peak_width=2.0, sharpest_bend=bend)
     start, weight = np.rint(truth).astype(np.float32), np.ones(truth.shape, np.float32)
-    huber, tgv = (refine(volume, start, weight, RobustParams(tgv=ratio)).d for ratio in (0.0, 2.0))
+    huber, tgv = (
+        refine(VolumeTerm(cost, 0.25), model, start, weight, RobustParams(tgv=ratio)).d
+        for ratio in (0.0, 2.0)
+    )
     assert rmse(tgv, truth) < 0.9 * rmse(huber, truth)
     assert rmse(tgv, truth) < 0.12
 

@@ -29,6 +29,9 @@ class Estimate:
         False where nothing in the stack determines the depth; None if the method cannot tell.
     notes : dict
         What the method found out about the stack, for the record.
+    unmixed : tuple of ndarray (H, W, C), float32, and ndarray (H, W), bool, or None
+        Colours in [0, 1] without the veil of blurred foregrounds, and where they are known:
+        beside depth jumps; see `varfocus.edges`.
     """
 
     index: NDArray[np.float32]
@@ -37,3 +40,4 @@ class Estimate:
     sigma: NDArray[np.float32] | None = None
     known: NDArray[np.bool_] | None = None
     notes: dict[str, object] | None = None
+    unmixed: tuple[NDArray[np.float32], NDArray[np.bool_]] | None = None

@@ -21,6 +21,7 @@ Normalisation: TypeAlias = Literal["relative", "absolute", "none"]
 Solver: TypeAlias = Literal["pyramid", "admm", "forward-backward", "penalty"]
 Regulariser: TypeAlias = Literal["tv", "huber", "tgv", "weighted"]
 Axis: TypeAlias = Literal["auto", "frames", "position", "reciprocal"]
+Edges: TypeAlias = Literal["auto", "off"]
 Unknown: TypeAlias = Literal["fill", "nan"]
 AlignModel: TypeAlias = Literal["auto", "none", "shift", "similarity", "affine", "homography"]
 Border: TypeAlias = Literal["crop", "mask"]
@@ -216,6 +217,9 @@ class RobustParams:
     unknown
         What pixels get that nothing in the stack determines: "fill" continues their neighbours,
         "nan" marks them.
+    edges
+        Whether pixels beside depth jumps are put on the side that explains the frames better:
+        "auto" where the frames show that surfaces hide one another, "off" never.
     support
         σ in pixels of the Gaussian over which contrast is averaged.
     coarse_blur
@@ -241,6 +245,7 @@ class RobustParams:
     smoothness: float = 1.0
     coordinate: Axis = "auto"
     unknown: Unknown = "fill"
+    edges: Edges = "auto"
     support: float = 1.25
     coarse_blur: float = 1.0
     slope_penalty: float = 1.8
@@ -254,6 +259,7 @@ class RobustParams:
     def __post_init__(self) -> None:
         _one_of("coordinate", self.coordinate, get_args(Axis))
         _one_of("unknown", self.unknown, get_args(Unknown))
+        _one_of("edges", self.edges, get_args(Edges))
         for name in ("smoothness", "support", "coarse_blur", "slope_penalty", "jump_penalty"):
             _number(self, name, 0.0, strictly=True)
         for name in ("huber_weight", "huber", "tgv", "cut"):

@@ -8,13 +8,14 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from varfocus import classic, curve, depth, memory, native
+from varfocus import classic, curve, depth, memory, native, robust
 from varfocus.align import align
 from varfocus.contrast import (
     box_mean,
@@ -33,7 +34,6 @@ from varfocus.minimise import minimise
 from varfocus.params import DEFAULT_METHOD, CurveParams, Params, Resources, RobustParams
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Result
-from varfocus.robust import robust
 from varfocus.stack import FocusStack
 
 CONFIDENCE_WINDOW = 9
@@ -119,6 +119,7 @@ def run(
     params: Params,
     progress: Progress = silent,
     resources: Resources = Resources(),
+    kept: Kept | None = None,
 ) -> Result:
     """Reconstruct with validated parameters; `reconstruct` is the friendlier way in.
 
@@ -132,6 +133,9 @@ def run(
         Listener.
     resources : Resources
         Threads and memory it may use.
+    kept : Kept, optional
+        What earlier runs of the same stack have left: a change of the smoothness alone then needs
+        neither alignment nor contrast again. Costs the memory to hold it.
 
     Returns
     -------
@@ -144,11 +148,12 @@ def run(
     began = time.perf_counter()
     original = stack
     with native.use_threads(resources.threads):
-        stack, alignment = align(original, params.align, progress)
+        aligning = partial(align, original, params.align, progress)
+        stack, alignment = kept.once("aligned", params.align, aligning) if kept else aligning()
         params, notes = fitting_degree(stack, params)
         notes = [*changes, *alignment.warnings, *notes]
         room = memory.room_for_volumes(stack, params, limit)
-        found = estimate(stack, params, progress, room)
+        found = estimate(stack, params, progress, room, kept)
         fused = fuse(stack, found.index, params.fusion, progress)
     positions = alignment.depths(stack)
     physical = depth.index_to_depth(found.index, positions)
@@ -186,26 +191,79 @@ def run(
 
 
 def estimate(
-    stack: FocusStack, params: Params, progress: Progress = silent, room: int | None = None
+    stack: FocusStack,
+    params: Params,
+    progress: Progress = silent,
+    room: int | None = None,
+    kept: Kept | None = None,
 ) -> Estimate:
     """Estimate the depth alone, by the method that `params` names; "auto" means robust.
 
-    `room` bytes are what the volumes of the robust method may take; None: as much as they like.
+    Parameters
+    ----------
+    stack : FocusStack
+        Frames.
+    params : Params
+        All parameters.
+    progress : callable
+        Listener.
+    room : int, optional
+        Bytes that the volumes of the robust method may take; None: as much as they like.
+    kept : Kept, optional
+        What earlier calls on the same stack have left.
+
+    Returns
+    -------
+    Estimate
+        Depth in frames, and what is known about it.
     """
-    if METHODS[params.method] is robust:
-        return robust(stack, params, progress, room)
-    return METHODS[params.method](stack, params, progress)
+    method = METHODS[params.method]
+    if kept is None:
+        return method.solve(method.prepare(stack, params, progress), params, progress, room)
+    key = method.prepare, method.depends_on(params)
+    prepared = kept.once("prepared", key, lambda: method.prepare(stack, params, progress))
+    return method.solve(prepared, params, progress, room)
 
 
-def _paper(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
-    """Moeller et al.: contrast curves, then the minimum of E(d) = −Σ c(d) + α‖Kd‖₂,₁."""
-    n = len(stack)
-    a, first_guess = sharpness_curves(stack, params, progress)
+class Kept:
+    """What stays the same while a stack is reconstructed again and again; `run` fills it."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[object, Any]] = {}
+
+    def once(self, what: str, key: object, make: Callable[[], Any]) -> Any:
+        """Return what was made under this key the last time, or make it."""
+        known = self._known.get(what)
+        if known is None or known[0] != key:
+            self._known.pop(what, None)  # before the next one takes its memory
+            self._known[what] = key, make()
+        return self._known[what][1]
+
+
+@dataclass(frozen=True)
+class Sharpness:
+    """What the paper's method takes from the frames: the first half of it."""
+
+    stack: FocusStack
+    a: NDArray[np.float32]
+    first_guess: NDArray[np.float32]
+
+
+def _measured(stack: FocusStack, params: Params, progress: Progress) -> Sharpness:
+    return Sharpness(stack, *sharpness_curves(stack, params, progress))
+
+
+def _minimised(
+    sharpness: Sharpness, params: Params, progress: Progress, room: int | None
+) -> Estimate:
+    """Moeller et al.: from contrast curves to the minimum of E(d) = −Σ c(d) + α‖Kd‖₂,₁."""
+    del room
+    stack, a, n = sharpness.stack, sharpness.a, len(sharpness.stack)
     trace = None
     if params.solve.alpha == 0.0:
         d = curve.argmax(a)
     else:
-        d_0 = curve.index_to_x(box_mean(first_guess, params.start.start_blur), n)
+        d_0 = curve.index_to_x(box_mean(sharpness.first_guess, params.start.start_blur), n)
         solution = minimise(
             ContrastTerm(a),
             d_0,
@@ -288,23 +346,30 @@ def _margin(a: NDArray[np.float32], index: NDArray[np.float32], n: int) -> NDArr
     return M
 
 
-def _classic(stack: FocusStack, params: Params, progress: Progress) -> Estimate:
-    """Windowed contrast, its maximum over focus, and what smooths the map afterwards."""
+def _windowed(stack: FocusStack, params: Params, progress: Progress) -> NDArray[np.float32]:
+    """Return the windowed contrast of all frames."""
     n = len(stack)
     volume = np.empty((n, *stack.shape), np.float32)
     for k, frame in enumerate(track(stack.ahead(), "contrast", n, progress)):
-        contrast = mlap(stack.as_unit(frame))
-        volume[k] = box_mean(contrast, params.classic.window)
+        volume[k] = box_mean(mlap(stack.as_unit(frame)), params.classic.window)
     if not volume.any():
         raise NoContrastError()
+    return volume
+
+
+def _highest(
+    volume: NDArray[np.float32], params: Params, progress: Progress, room: int | None
+) -> Estimate:
+    """Return the maximum of contrast over focus, and what smooths the map afterwards."""
+    del progress, room
     index = classic.classic_index(volume, params.classic)
 
     def contrast_at(k: Any) -> NDArray[Any]:
-        nearest = np.broadcast_to(np.rint(k).astype(np.intp), stack.shape)[None]
+        nearest = np.broadcast_to(np.rint(k).astype(np.intp), index.shape)[None]
         value: NDArray[np.float32] = np.take_along_axis(volume, nearest, axis=0)[0]
         return value
 
-    return Estimate(index, depth.margin(contrast_at, index, n), None)
+    return Estimate(index, depth.margin(contrast_at, index, len(volume)), None)
 
 
 def doubtful(known: NDArray[np.bool_]) -> list[str]:
@@ -379,10 +444,34 @@ def fitting_degree(stack: FocusStack, params: Params) -> tuple[Params, list[str]
     return lowered, [note]
 
 
-METHODS: Mapping[str, Callable[[FocusStack, Params, Progress], Estimate]] = {
-    "auto": robust,
-    "robust": robust,
-    "paper": _paper,
-    "classic": _classic,
+@dataclass(frozen=True)
+class Method:
+    """A method in its two halves.
+
+    Attributes
+    ----------
+    prepare : callable
+        Looks at every frame once: ``prepare(stack, params, progress)``.
+    solve : callable
+        Makes the depth of that: ``solve(prepared, params, progress, room) -> Estimate``.
+    depends_on : callable
+        Returns those of the parameters that concern the first half.
+    """
+
+    prepare: Callable[[FocusStack, Params, Progress], Any]
+    solve: Callable[[Any, Params, Progress, int | None], Estimate]
+    depends_on: Callable[[Params], object]
+
+
+_ROBUST = Method(
+    robust.prepare,
+    robust.solve,
+    lambda p: (p.robust.coordinate, p.robust.support, p.robust.coarse_blur),
+)
+METHODS: Mapping[str, Method] = {
+    "auto": _ROBUST,
+    "robust": _ROBUST,
+    "paper": Method(_measured, _minimised, lambda p: (p.contrast, p.curve, p.start)),
+    "classic": Method(_windowed, _highest, lambda p: p.classic.window),
 }
-"""The estimator behind each method."""
+"""The two halves of each method."""

@@ -6,16 +6,19 @@ C → semi-global matching → minimum of
 .. math:: E(d) = \sum_{ij} C_{ij}(d_{ij}) + α \sum_{ij} w_{ij} φ_ε(|Kd|_{ij})
 
 by a primal-dual method, started at the semi-global answer. d is in frames; w makes jumps
-dear where the picture is plain.
+dear where the picture is plain. Where surfaces hide one another, `varfocus.edges` then puts the
+pixels beside jumps on the right side.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from varfocus import native
+from varfocus import edges, native
 from varfocus.contrast import box_mean, jump_weight
 from varfocus.energy import VolumeTerm, WindowTerm
 from varfocus.estimate import Estimate
@@ -27,13 +30,16 @@ from varfocus.params import Params, RobustParams, SolverParams
 from varfocus.progress import Progress, silent, track
 from varfocus.regulariser import TGV, HuberTV
 from varfocus.scales import SCALES, Scales, two_scales
-from varfocus.search import search
+from varfocus.search import Searcher, search
 from varfocus.stack import FocusStack
 
 Float = NDArray[np.float32]
 
 RIVAL_DISTANCE = 1.5
 """Wells further away than this many frames are rivals."""
+
+CLEAR_LEAD = 0.1
+"""A pixel by itself prefers another depth if that is cheaper by this much of an average well."""
 
 MARGIN_LIMIT = 3.0
 """The lead over a rival says no more beyond this."""
@@ -66,15 +72,59 @@ NOISE_EVIDENCE = 5.5
 """Evidence, in nats and divided by the number of frames, that 95 % of pure noise stays below."""
 
 
-def robust(
-    stack: FocusStack, params: Params, progress: Progress = silent, room: int | None = None
-) -> Estimate:
-    """Estimate depth by the robust method.
+@dataclass(frozen=True)
+class Prepared:
+    """What a stack has taught, before anything is smoothed.
+
+    Attributes
+    ----------
+    stack : FocusStack
+        The frames.
+    front : Scales
+        Their contrast at two scales.
+    model : Model
+        Focus coordinate, templates and noise.
+    """
+
+    stack: FocusStack
+    front: Scales
+    model: Model
+
+
+def prepare(stack: FocusStack, params: Params, progress: Progress = silent) -> Prepared:
+    """Look at every frame once, and learn what peaks look like.
 
     Parameters
     ----------
     stack : FocusStack
         At least three frames.
+    params : Params
+        Of which `support`, `coarse_blur` and `coordinate` are used.
+    progress : callable
+        Listener.
+
+    Returns
+    -------
+    Prepared
+        For `solve`, as often as wanted.
+    """
+    chosen = params.robust
+    front = measure(stack, chosen, progress)
+    progress("learning", 0, 1)
+    model = learn(front.curves, stack.shape, SCALES, wanted=chosen.coordinate, focus=stack.focus)
+    progress("learning", 1, 1)
+    return Prepared(stack, front, model)
+
+
+def solve(
+    prepared: Prepared, params: Params, progress: Progress = silent, room: int | None = None
+) -> Estimate:
+    """Estimate depth from what was measured.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        From `prepare`.
     params : Params
         Of which ``params.robust`` is used.
     progress : callable
@@ -89,10 +139,8 @@ def robust(
         With standard error and validity.
     """
     chosen = params.robust
-    front = measure(stack, chosen, progress)
-    progress("learning", 0, 1)
-    model = learn(front.curves, stack.shape, SCALES, wanted=chosen.coordinate, focus=stack.focus)
-    progress("searching", 0, 3)
+    stack, front, model = prepared.stack, prepared.front, prepared.model
+    progress("searching", 0, 1)
     weight = jump_weight(front.gradient)
     slope = chosen.smoothness * chosen.slope_penalty * model.step / model.peak_width
     jump = np.maximum(np.float32(chosen.smoothness * chosen.jump_penalty) * weight, slope)
@@ -105,21 +153,103 @@ def robust(
         jump,
         band_count(stack.shape, model.labels, room),
     )
-    progress("searching", 1, 3)
     d_0 = found.start() * np.float32(model.step)
-    progress("searching", 2, 3)
+    progress("searching", 1, 1)
     solution = refine(found.term(), model, d_0, weight, chosen, progress)
-    label = solution.d * np.float32(1.0 / model.step)
-    margin, bend, cost = found.judge(label, RIVAL_DISTANCE / model.step, curvature_reach(model))
-    progress("searching", 3, 3)
+    index = solution.d
+    progress("judging", 0, 1)
+    margin, bend, cost = judge(found, model, index)
+    progress("judging", 1, 1)
+    sharpened = None
+    if chosen.edges == "auto":
+        rival = lone_wells(*found.alone(), cost, index, model.step)
+        sharpened = sharpen_edges(stack, index, rival, model.coordinate.x, progress)
+    if sharpened is not None:
+        index = sharpened.index
+        margin, bend, cost = judge(found, model, index)
     return Estimate(
-        index=solution.d,
+        index=index,
         margin=np.clip(margin, -MARGIN_LIMIT, MARGIN_LIMIT),
         trace=solution.trace,
         sigma=standard_error(bend, model),
         known=evidence(cost, model) >= NOISE_EVIDENCE / len(stack),
-        notes=model.describe(),
+        notes=model.describe() | {"edges": None if sharpened is None else sharpened.describe()},
+        unmixed=None if sharpened is None else (sharpened.colour, sharpened.seen),
     )
+
+
+def judge(found: Searcher, model: Model, index: Float) -> tuple[Float, Float, Float]:
+    """Return lead over rivals, curvature and cost of a depth in frames; see `Searcher.judge`."""
+    label = index * np.float32(1.0 / model.step)
+    return found.judge(label, RIVAL_DISTANCE / model.step, curvature_reach(model))
+
+
+def lone_wells(label: Float, lowest: Float, cost: Float, index: Float, step: float) -> Float:
+    """Return the depth that each pixel would have by itself, where that is clearly another one.
+
+    Things a few pixels wide are outvoted by what is around them, and yet their pixels know.
+
+    Parameters
+    ----------
+    label, lowest : ndarray of shape (H, W), float32
+        Where C is lowest, in labels, and C there.
+    cost : ndarray of shape (H, W), float32
+        C at the chosen depth.
+    index : ndarray of shape (H, W), float32
+        Chosen depth in frames.
+    step : float
+        Distance of labels in frames.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float32
+        In frames: where C is lowest, if that is a rival and lower by a tenth of an average well;
+        else `index`.
+    """
+    alone = label * np.float32(step)
+    other = (np.abs(alone - index) > RIVAL_DISTANCE) & (cost - lowest > CLEAR_LEAD)
+    return np.where(other, alone, index)
+
+
+def sharpen_edges(
+    stack: FocusStack,
+    index: Float,
+    rival: Float,
+    x: NDArray[np.float64],
+    progress: Progress = silent,
+) -> edges.Sharpened | None:
+    """Put the pixels beside depth jumps on the side that explains the frames better.
+
+    Parameters
+    ----------
+    stack : FocusStack
+        Frames; at most 16 of them are decoded once more.
+    index, rival : ndarray of shape (H, W), float32
+        Depth in frames, and where `lone_wells` would have it.
+    x : ndarray of shape (n,)
+        Focus coordinate.
+    progress : callable
+        Listener.
+
+    Returns
+    -------
+    Sharpened or None
+        None where the frames show no occlusion, and the depth should stay as it is.
+    """
+    numbers = edges.enough_frames(x)
+    progress("edges", 0, 1)
+    frames = [stack.read(k).reshape(*stack.shape, -1) for k in numbers]
+    within, beside = (
+        np.interp(depth, numbers, np.arange(len(numbers))).astype(np.float32)
+        for depth in (index, rival)
+    )
+    found = edges.sharpen(frames, stack.scale, within, x[numbers], beside)
+    progress("edges", 1, 1)
+    if found is None:
+        return None
+    whole = np.interp(found.index, np.arange(len(numbers)), numbers).astype(np.float32)
+    # Pixels that stayed keep their depth to the last bit.
+    return replace(found, index=np.where(found.moved, whole, index))
 
 
 def measure(stack: FocusStack, params: RobustParams, progress: Progress = silent) -> Scales:

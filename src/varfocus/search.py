@@ -29,6 +29,9 @@ class Searcher(Protocol):
     def term(self) -> VolumeTerm | WindowTerm:
         """Return Σ C(d), d in frames, as a data term around the start."""
 
+    def alone(self) -> tuple[Float, Float]:
+        """Return the fractional label of each pixel's own lowest cost, and that cost."""
+
     def judge(self, label: Float, distance: float, reach: int) -> tuple[Float, Float, Float]:
         """Return what speaks for a depth.
 
@@ -83,6 +86,11 @@ class Search:
     def term(self) -> VolumeTerm:
         """Return Σ C(d)."""
         return VolumeTerm(self._cost, self._step)
+
+    def alone(self) -> tuple[Float, Float]:
+        """Return the label of each pixel's own lowest cost, and that cost."""
+        label = lowest(self._cost)
+        return label, catmull_rom(self._cost, label)[0]
 
     def judge(self, label: Float, distance: float, reach: int) -> tuple[Float, Float, Float]:
         """Return lead, curvature and cost at a depth."""

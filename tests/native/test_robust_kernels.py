@@ -95,8 +95,10 @@ def test_template_products(seed, widths, count, n, pixels, thread_count):
 
 def model_of(n, count, noise=(0.5, 0.3)):
     axis = coordinate.frames(n)
+    unit = max(n / 12, 1.0)  # wide enough for many frames to be compressed
     banks = tuple(
-        templates.Bank(axis, p, np.geomspace(w, 2 * w, 3), 0.1) for p, w in ((2.0, 1.2), (3.0, 2.0))
+        templates.Bank(axis, p, unit * np.geomspace(w, 2 * w, 3), 0.1)
+        for p, w in ((2.0, 1.2), (3.0, 2.0))
     )
     return Model(axis, banks, noise, count, 1.7, 1.0)
 
@@ -198,6 +200,8 @@ def test_templates_of_many_frames_are_combinations_of_fewer_curves(n):
         off = np.linalg.norm(rebuilt - banks[scale].templates(129), axis=2)
         assert off.max() < 3e-5
     assert compressed(model_of(12, 41))[0].size == 0
+    assert compressed(model_of(60, 41))[0].flags.c_contiguous
+    assert compressed(model_of(60, 41))[0].size > 0
 
 
 def window_problem(seed, shape, count, step=0.25):

@@ -48,12 +48,21 @@ class Bench:
         Frames in full size, if they are small enough to be held.
     made : tuple of int and Result, or None
         Version and result of the last reconstruction in full.
+    kept : tuple of frame numbers and Kept, or None
+        What runs of these frames have in common.
     """
 
     small: dict[int, ArrayFrame] = field(default_factory=dict)
     saved: SavedResult | None = None
     large: dict[int, ArrayFrame] = field(default_factory=dict)
     made: tuple[int, Result] | None = None
+    kept: tuple[tuple[int, ...], pipeline.Kept] | None = None
+
+    def known(self, ids: tuple[int, ...]) -> pipeline.Kept:
+        """Return what earlier runs of the same frames have left."""
+        if self.kept is None or self.kept[0] != ids:
+            self.kept = ids, pipeline.Kept()
+        return self.kept[1]
 
     def full(self, stack: FocusStack, ids: Sequence[int]) -> FocusStack | None:
         """Return the stack in memory, decoded once; None if it is too large for that."""
@@ -193,7 +202,7 @@ class Solve:
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
         """Reconstruct and write the maps."""
         stack = bench.preview(self.stack, self.ids) if self.preview else self.stack
-        result = pipeline.run(stack, self.params, progress, Resources())
+        result = pipeline.run(stack, self.params, progress, Resources(), bench.known(self.ids))
         bench.made = None if self.preview else (self.id, result)
         return show_result(result, self.folder)
 

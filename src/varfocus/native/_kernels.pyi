@@ -148,3 +148,24 @@ def warp(
     threads: int,
 ) -> None: ...
 def shrink(frame: NDArray[Any], out: Floats, factor: int, scale: float, threads: int) -> None: ...
+def edge_judge(
+    frames: Floats,
+    label: NDArray[Any],
+    near: NDArray[Any],
+    far: NDArray[Any],
+    sigma: Floats,
+    tau2: float,
+    sharp: float,
+    change: Floats,
+    error: Floats,
+    colour: Floats,
+) -> None: ...
+def edge_plain_error(
+    frames: Floats,
+    label: NDArray[Any],
+    near: NDArray[Any],
+    far: NDArray[Any],
+    sigma: Floats,
+    tau2: float,
+    error: Floats,
+) -> None: ...

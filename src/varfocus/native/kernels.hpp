@@ -278,4 +278,21 @@ void shrink(const std::uint16_t* frame, Size from, int channels, int factor, flo
 void shrink(const float* frame, Size from, int channels, int factor, float scale, float* out,
             int threads);
 
+// --- edges.cpp: varfocus.edges.judge ---------------------------------------------------------
+
+// A piece of the stack cut into layers; labels are in [0, layers).
+struct EdgePatch {
+    const float* frames;  // (frames_count, channels, H, W)
+    int frames_count, channels;
+    const std::int32_t *label, *near, *far;  // (H, W)
+    const float* sigma;                      // (frames_count, layers)
+    int layers;
+    Size size;
+};
+
+// change, error: (H, W); colour: (channels, H, W). On one thread.
+void edge_judge(const EdgePatch& patch, float tau2, float sharp, float* change, float* error,
+                float* colour);
+void edge_plain_error(const EdgePatch& patch, float tau2, float* error);
+
 }  // namespace varfocus

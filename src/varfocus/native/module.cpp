@@ -576,6 +576,58 @@ void shrink(Planes<const Pixel> frame, Planes<float> out, int factor, float scal
     varfocus::shrink(frame.data(), from, int(channels), factor, scale, out.data(), threads);
 }
 
+template <class T>
+using Stack = nb::ndarray<T, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+using Labels = Image<const std::int32_t>;
+
+varfocus::EdgePatch edge_patch(const Stack<const float>& frames, const Labels& label,
+                               const Labels& near, const Labels& far,
+                               const Image<const float>& sigma) {
+    const Size size = image_size(label);
+    require_image("near", near, size);
+    require_image("far", far, size);
+    require(frames.shape(0) >= 1 && frames.shape(0) <= LONGEST_SIDE && frames.shape(1) >= 1 &&
+                frames.shape(1) <= 4 && int(frames.shape(2)) == size.height &&
+                int(frames.shape(3)) == size.width,
+            "expected frames of shape (n, 1 to 4 channels, H, W)");
+    require(sigma.shape(0) == frames.shape(0) && sigma.shape(1) >= 1 &&
+                sigma.shape(1) <= LONGEST_SIDE,
+            "expected sigma of shape (n, layers)");
+    for (std::size_t i = 0; i < sigma.shape(0) * sigma.shape(1); ++i) {
+        require_number("sigma", sigma.data()[i], sigma.data()[i] >= 0.0f && sigma.data()[i] < 1e4f);
+    }
+    const auto layers = std::int32_t(sigma.shape(1));
+    for (const Labels* map : {&label, &near, &far}) {
+        for (std::ptrdiff_t i = 0; i < size.pixels(); ++i) {
+            const std::int32_t value = map->data()[i];
+            require(value >= 0 && value < layers, "received a layer that has no sigma");
+        }
+    }
+    return {frames.data(), int(frames.shape(0)), int(frames.shape(1)), label.data(), near.data(),
+            far.data(),    sigma.data(),         layers,               size};
+}
+
+void edge_judge(Stack<const float> frames, Labels label, Labels near, Labels far,
+                Image<const float> sigma, float tau2, float sharp, Image<float> change,
+                Image<float> error, Planes<float> colour) {
+    const varfocus::EdgePatch patch = edge_patch(frames, label, near, far, sigma);
+    require_image("change", change, patch.size);
+    require_image("error", error, patch.size);
+    require_planes("colour", colour, std::size_t(patch.channels), patch.size);
+    require_number("tau2", tau2, tau2 > 0.0f);
+    nb::gil_scoped_release release;
+    varfocus::edge_judge(patch, tau2, sharp, change.data(), error.data(), colour.data());
+}
+
+void edge_plain_error(Stack<const float> frames, Labels label, Labels near, Labels far,
+                      Image<const float> sigma, float tau2, Image<float> error) {
+    const varfocus::EdgePatch patch = edge_patch(frames, label, near, far, sigma);
+    require_image("error", error, patch.size);
+    require_number("tau2", tau2, tau2 > 0.0f);
+    nb::gil_scoped_release release;
+    varfocus::edge_plain_error(patch, tau2, error.data());
+}
+
 }  // namespace
 
 NB_MODULE(_kernels, m) {
@@ -653,4 +705,9 @@ NB_MODULE(_kernels, m) {
     m.def("huber_primal_dual", &huber_primal_dual, array("samples"), array("scale"), array("base"),
           array("offsets"), array("weight"), "step"_a, "alpha"_a, "epsilon"_a, "sigma"_a,
           array("d"), array("p"), "iterations"_a, "threads"_a);
+
+    m.def("edge_judge", &edge_judge, array("frames"), array("label"), array("near"), array("far"),
+          array("sigma"), "tau2"_a, "sharp"_a, array("change"), array("error"), array("colour"));
+    m.def("edge_plain_error", &edge_plain_error, array("frames"), array("label"), array("near"),
+          array("far"), array("sigma"), "tau2"_a, array("error"));
 }

@@ -77,7 +77,7 @@ def compressed(model: Model) -> tuple[Float, Float]:
     """Return templates as combinations of as few curves as describe them.
 
     Templates of neighbouring labels and widths are much alike: with many frames, a basis of some
-    dozens describes hundreds of them, by a singular value decomposition.
+    dozens describes hundreds of them: their principal components.
 
     Parameters
     ----------
@@ -99,19 +99,23 @@ def compressed(model: Model) -> tuple[Float, Float]:
     direct[..., :labels] = full.swapaxes(2, 3)
     if n < FEWEST_FRAMES:
         return NOTHING, direct
-    parts = [np.linalg.svd(one.reshape(-1, n), full_matrices=False) for one in full]
-    rank = 1
-    for left, size, _ in parts:
-        # Error of each template if only the first r curves are kept, for every r.
-        tail = np.cumsum((left * size)[:, ::-1] ** 2, axis=1)[:, ::-1].max(axis=0)
+    rank, parts = 1, []
+    for one in full.reshape(scales, -1, n):
+        # Principal curves, the most important first; a singular value decomposition takes longer.
+        curves = np.linalg.eigh(one.T @ one)[1][:, ::-1].T
+        coefficients = one @ curves.T
+        # Squared error of the worst template if only the first r curves are kept, for every r.
+        tail = np.cumsum(coefficients[:, ::-1] ** 2, axis=1)[:, ::-1].max(axis=0)
         rank = max(rank, int(np.sum(tail > TEMPLATE_ERROR**2)))
+        parts.append((curves, coefficients))
     if rank * (n + products) > n * products:
         return NOTHING, direct
     bank = np.zeros((scales, widths, rank, padded(labels)), np.float32)
-    for scale, (left, size, _) in enumerate(parts):
-        coefficients = (left * size)[:, :rank].reshape(widths, labels, rank)
-        bank[scale, ..., :labels] = coefficients.swapaxes(1, 2)
-    return np.stack([curves[:rank] for _, _, curves in parts]).astype(np.float32), bank
+    for scale, (_, coefficients) in enumerate(parts):
+        kept = coefficients[:, :rank].reshape(widths, labels, rank)
+        bank[scale, ..., :labels] = kept.swapaxes(1, 2)
+    basis = np.stack([curves[:rank] for curves, _ in parts])
+    return np.ascontiguousarray(basis, np.float32), bank
 
 
 class Search:
@@ -153,6 +157,7 @@ class Search:
         self._total = aligned((rows, width, self._stride))
         self._complete_once = False
         self._windows: WindowTerm | None = None
+        self._alone = np.empty((2, height, width), np.float32)
         self._from_above: list[Float] = [NOTHING] * len(self._bands)
         self._from_below: list[Float] = [NOTHING] * len(self._bands)
 
@@ -178,6 +183,8 @@ class Search:
             cost, total = self._complete(band, leaving)
             rows = slice(*self._bands[band])
             kernels.lowest(total, self._model.labels, labels[rows], thread_count())
+            kernels.lowest(cost, self._model.labels, self._alone[0, rows], thread_count())
+            self._value(cost, self._alone[0, rows], self._alone[1, rows])
             kernels.cut_windows(
                 cost,
                 self._model.labels,
@@ -195,6 +202,17 @@ class Search:
         assert self._windows is not None, "start() comes first, and each term is given out once"
         term, self._windows = self._windows, None
         return term
+
+    def alone(self) -> tuple[Float, Float]:
+        """Return the label of each pixel's own lowest cost, and that cost; start() comes first."""
+        label, cost = self._alone
+        return label, cost
+
+    def _value(self, cost: Float, label: Float, out: Float) -> None:
+        """Write the cost at a label into `out`."""
+        unused = np.empty_like(label)
+        labels = self._model.labels
+        kernels.judge(cost, cost, labels, label, 0.0, 1, unused, unused, out, thread_count())
 
     def judge(self, label: Float, distance: float, reach: int) -> tuple[Float, Float, Float]:
         """Return lead, curvature and cost at a depth."""

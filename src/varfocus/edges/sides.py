@@ -1,0 +1,139 @@
+r"""The two sides of every depth jump, and which pixels ask to which of them they belong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from varfocus.edges.render import Float
+
+Mask = NDArray[np.bool_]
+
+WINDOW = 3
+"""Pixels on either side of a jump in which its two depths are looked for."""
+
+HIGH = 0.6
+"""A jump is at least this high, in pixels of blur σ: less would not be seen in the frames."""
+
+STEEP = 0.3
+"""and at least this steep between next-but-one pixels, in the same unit."""
+
+ASKED = 3.0
+"""Distance in pixels from the present border up to which pixels ask."""
+
+RAMP = 3.0
+"""Distance in pixels from a jump at which a pixel may lie on its ramp, at neither depth."""
+
+BESIDE = 1.5
+"""Distance in pixels at which pixels follow a rival depth of their neighbours."""
+
+CONTINUES = 8.0
+"""Distance in pixels from the border up to which the far side is continued under the near one."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The jumps of a depth map.
+
+    Attributes
+    ----------
+    near, far : ndarray of shape (H, W), float32
+        Depth of either side of the closest jump, in pixels of blur σ.
+    is_near : ndarray of shape (H, W), bool
+        On which side a pixel is at present.
+    asks : ndarray of shape (H, W), bool
+        Pixels that may change sides.
+    zone : ndarray of shape (H, W), bool
+        Pixels close enough to a jump that one side continues under the other.
+    """
+
+    near: Float
+    far: Float
+    is_near: Mask
+    asks: Mask
+    zone: Mask
+
+
+def find_sides(blur: Float) -> Sides | None:
+    """Find the jumps of a depth map.
+
+    Parameters
+    ----------
+    blur : ndarray of shape (H, W), float32
+        Depth from near to far in pixels of blur σ, as `varfocus.edges.scale` measures it.
+
+    Returns
+    -------
+    Sides or None
+        None if there is no jump.
+    """
+    size = 2 * WINDOW + 1
+    low = ndimage.minimum_filter(blur, size, mode="nearest")
+    high = ndimage.maximum_filter(blur, size, mode="nearest")
+    steep = np.zeros(blur.shape, bool)
+    for axis in (0, 1):
+        rise = ndimage.correlate1d(blur, [-1.0, 0.0, 1.0], axis=axis, mode="nearest")
+        steep |= np.abs(rise) > STEEP
+    jump = steep & (high - low > HIGH)
+    if not jump.any():
+        return None
+    distance, nearest = ndimage.distance_transform_edt(~jump, return_indices=True)
+    near, far = (side[tuple(nearest)] for side in _quarters(blur, low, high, jump))
+    is_near = np.abs(blur - near) < np.abs(blur - far)
+    border = np.where(
+        is_near, ndimage.distance_transform_edt(is_near), ndimage.distance_transform_edt(~is_near)
+    )
+    # Where three surfaces meet, a pixel of the third one has nothing to do with this jump.
+    strange = np.minimum(np.abs(blur - near), np.abs(blur - far)) > 0.25 * (far - near)
+    close = (distance <= CONTINUES + WINDOW) & ~(strange & (distance > RAMP))
+    return Sides(
+        near,
+        far,
+        is_near,
+        asks=close & (border <= ASKED),
+        zone=close & (border <= CONTINUES),
+    )
+
+
+def hopeful(blur: Float, rival: Float) -> Sides:
+    """Return as askers the pixels that may show something nearer than is known yet.
+
+    Parameters
+    ----------
+    blur, rival : ndarray of shape (H, W), float32
+        Depth, and a depth that a pixel by itself would prefer, in pixels of blur σ.
+
+    Returns
+    -------
+    Sides
+        All on the far side; the pixels beside a rival may follow it.
+    """
+    nearer = blur - rival > HIGH
+    asks = nearer
+    near = rival
+    if nearer.any():
+        distance, nearest = ndimage.distance_transform_edt(~nearer, return_indices=True)
+        near = rival[tuple(nearest)]
+        asks = (distance <= BESIDE) & (blur - near > HIGH)
+    return Sides(near, blur, np.zeros(blur.shape, bool), asks, asks)
+
+
+def _quarters(blur: Float, low: Float, high: Float, jump: Mask) -> tuple[Float, Float]:
+    """Return the mean of the nearest and of the farthest quarter of the range at a jump."""
+    rows, columns = np.nonzero(jump)
+    offset = np.arange(-WINDOW, WINDOW + 1)
+    y = np.clip(rows[:, None, None] + offset[:, None], 0, blur.shape[0] - 1)
+    x = np.clip(columns[:, None, None] + offset, 0, blur.shape[1] - 1)
+    window, least, most = blur[y, x], low[jump][:, None, None], high[jump][:, None, None]
+    sides = []
+    for chosen in (
+        window <= least + 0.25 * (most - least),
+        window >= most - 0.25 * (most - least),
+    ):
+        side = np.zeros(blur.shape, np.float32)
+        side[jump] = (window * chosen).sum(axis=(1, 2)) / chosen.sum(axis=(1, 2))
+        sides.append(side)
+    return sides[0], sides[1]

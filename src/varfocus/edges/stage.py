@@ -1,0 +1,392 @@
+r"""The edge stage: pixels beside depth jumps go to the side that explains the frames better.
+
+`varfocus.edges.judge` says by how much the squared error of the rendered frames changes if a pixel
+changes sides. A pixel of the background, sharp nowhere in the frames where the foreground is
+sharp, fits either side there: so the near side must earn its place by more than noise, and by a
+share of what its other pixels earn. What neighbours say is averaged over a pixel or so; where
+nobody earns anything, a pixel stays where it is.
+
+The stage has work to do only if surfaces hide one another. It first tries some patches, with
+either end of the stack as the near one, and leaves the depth alone unless rendering with occlusion
+explains the frames clearly better than blurring every pixel by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from varfocus import native
+from varfocus.edges.judge import SHARP, judge, plain_error
+from varfocus.edges.render import Float, Patch
+from varfocus.edges.scale import CLEAR, BlurScale, blur_scale
+from varfocus.edges.sides import Mask, Sides, find_sides, hopeful
+
+TILE = 64
+"""Side in pixels of the tiles whose askers are judged together."""
+
+LAYER_STEP, MOST_LAYERS = 0.4, 16
+"""Layers are frames at least this many pixels of blur σ apart, and so many at most."""
+
+SURE_LAYERS = 1
+"""Sides that are fewer layers apart cannot be told from one another."""
+
+HALO = (6, 24)
+"""Least and most pixels around the askers of a tile that are rendered along."""
+
+TRIAL_TILES = 24
+"""Tiles on which the stage first tries whether, and from which end, surfaces hide one another."""
+
+TRIAL_ROUNDS = 2
+"""How often the pixels of these tiles are asked."""
+
+OCCLUSION = 0.85
+"""The stage runs if rendering with occlusion leaves at most this share of the error without."""
+
+ROUNDS = 3
+"""How often all pixels are asked."""
+
+ROBUST = 36.0
+"""τ² of the judge in units of the noise."""
+
+EARNED = 6.0
+"""What the near side must earn, in units of the noise per frame that is asked."""
+
+SHARE = 0.25
+"""What it must earn at least, as a share of what its pixels earn nearby."""
+
+PLENTY = 6.0
+"""Where the near side earns this many times the least on average, who earns nothing is far."""
+
+NEARBY = 3.0
+"""σ in pixels of that average."""
+
+TOGETHER = 0.7
+"""σ in pixels over which neighbours decide together."""
+
+STAY, SURE = 0.05, 0.5
+"""Weight of the present side, and of pixels that are not asked."""
+
+
+@dataclass(frozen=True)
+class Sharpened:
+    """What the edge stage gives back.
+
+    Attributes
+    ----------
+    index : ndarray of shape (H, W), float32
+        Depth in frames.
+    moved : ndarray of shape (H, W), bool
+        Pixels whose depth the stage has changed.
+    colour : ndarray of shape (H, W, C), float32
+        Un-mixed colours in [0, 1], where `seen`.
+    seen : ndarray of shape (H, W), bool
+        Pixels beside jumps whose colours were un-mixed.
+    ratio : float
+        Error with occlusion over error without, in the trial.
+    near_first : bool
+        Whether the first frame is the nearest.
+    """
+
+    index: Float
+    moved: Mask
+    colour: Float
+    seen: Mask
+    ratio: float
+    near_first: bool
+
+    def describe(self) -> dict[str, object]:
+        """Return what was found out, as plain data."""
+        return {
+            "nearest_frame": "first" if self.near_first else "last",
+            "error_ratio": round(self.ratio, 3),
+            "moved_pixels": int(self.moved.sum()),
+        }
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """Frames in order from near to far, what maps them to [0, 1], and depth as a blur in pixels."""
+
+    frames: list[NDArray[Any]]
+    scale: float
+    position: NDArray[np.float64]
+    blur: Float
+    noise: float
+
+
+Tile = tuple[slice, slice]
+
+
+def enough_frames(x: NDArray[np.float64]) -> list[int]:
+    """Return the numbers of at most 16 frames, spread evenly over the focus coordinate x."""
+    unit = np.abs(x - x[0]) / abs(x[-1] - x[0])
+    wanted = np.linspace(0.0, 1.0, MOST_LAYERS)
+    return sorted({int(np.abs(unit - w).argmin()) for w in wanted})
+
+
+def sharpen(
+    frames: list[NDArray[Any]],
+    scale: float,
+    index: Float,
+    x: NDArray[np.float64],
+    rival: Float | None = None,
+) -> Sharpened | None:
+    """Put the pixels beside depth jumps on the right side.
+
+    Parameters
+    ----------
+    frames : list of n ndarrays of shape (H, W, C)
+        Frames in any number type; `enough_frames` are enough.
+    scale : float
+        What maps them to [0, 1].
+    index : ndarray of shape (H, W), float32
+        Depth in these frames.
+    x : ndarray of shape (n,)
+        Focus coordinate of these frames, monotone.
+    rival : ndarray of shape (H, W), float32, optional
+        Another depth that a pixel by itself would prefer, or else the same: things too thin for
+        the neighbourhood to believe in.
+
+    Returns
+    -------
+    Sharpened or None
+        None if there are no jumps, or no signs of occlusion: the depth should stay as it is.
+    """
+    measured = blur_scale(frames, scale, index, x, _calm(index))
+    if measured is None:
+        return None
+    trials = []
+    for near_first in (True, False):
+        scene = _scene(frames, scale, index, measured, near_first)
+        sides = find_sides(scene.blur)
+        if sides is None:
+            return None
+        some = _spread(_tiles(sides.asks), TRIAL_TILES)
+        tried = sides
+        for _ in range(TRIAL_ROUNDS):
+            tried = _asked(scene, tried, some)
+        error, plain = _errors(scene, tried, some)
+        # Either order has its own frames and pixels to explain: only the ratios compare.
+        trials.append((error / max(plain, 1e-12), near_first, scene, sides))
+    ratio, near_first, scene, sides = min(trials, key=lambda trial: trial[0])
+    if ratio > OCCLUSION:
+        return None
+    start = scene.blur
+    if rival is not None:
+        other = _scene(frames, scale, rival, measured, near_first).blur
+        hopes = hopeful(scene.blur, other)
+        tiles = _tiles(hopes.asks)
+        for _ in range(ROUNDS):
+            hopes = _asked(scene, hopes, tiles)
+        scene = replace(scene, blur=np.where(hopes.is_near, hopes.near, scene.blur))
+        sides = find_sides(scene.blur) or sides
+    tiles = _tiles(sides.asks)
+    for _ in range(ROUNDS):
+        sides = _asked(scene, sides, tiles)
+    blur = np.where(sides.is_near, sides.near, sides.far)
+    scene = replace(scene, blur=np.where(sides.asks, blur, scene.blur))
+    colour, seen = _colours(scene, sides, tiles)
+    moved = scene.blur != start
+    found = np.where(moved, _to_frames(measured, scene.blur, near_first), index)
+    return Sharpened(found, moved, colour, seen, ratio, near_first)
+
+
+def _calm(index: Float) -> Mask:
+    """Pixels some way from anything steep."""
+    high = ndimage.maximum_filter(index, 3, mode="nearest")
+    steep = high - ndimage.minimum_filter(index, 3, mode="nearest") > 1.0
+    if not steep.any():
+        return np.ones(index.shape, bool)
+    calm: Mask = ndimage.distance_transform_edt(~steep) > CLEAR
+    return calm
+
+
+def _scene(
+    frames: list[NDArray[Any]], scale: float, index: Float, measured: BlurScale, near_first: bool
+) -> _Scene:
+    position = measured.position
+    blur = np.interp(index, np.arange(len(frames)), position).astype(np.float32)
+    if not near_first:
+        frames, blur = frames[::-1], np.float32(position[-1]) - blur
+        position = position[-1] - position[::-1]
+    chosen = [0]
+    for k in range(1, len(frames)):
+        if position[k] - position[chosen[-1]] >= 0.999 * LAYER_STEP:
+            chosen.append(k)
+    return _Scene([frames[k] for k in chosen], scale, position[chosen], blur, measured.noise)
+
+
+def _to_frames(scale: BlurScale, blur: Float, near_first: bool) -> Float:
+    """Turn depth in pixels of blur into depth in frames."""
+    if not near_first:
+        blur = np.float32(scale.position[-1]) - blur
+    return np.interp(blur, scale.position, np.arange(scale.position.size)).astype(np.float32)
+
+
+def _tiles(asks: Mask) -> list[Tile]:
+    """Return the bounding boxes of the askers in every tile that has any."""
+    boxes = []
+    for top in range(0, asks.shape[0], TILE):
+        for left in range(0, asks.shape[1], TILE):
+            here = asks[top : top + TILE, left : left + TILE]
+            rows, columns = np.flatnonzero(here.any(axis=1)), np.flatnonzero(here.any(axis=0))
+            if rows.size:
+                down = slice(top + int(rows[0]), top + int(rows[-1]) + 1)
+                boxes.append((down, slice(left + int(columns[0]), left + int(columns[-1]) + 1)))
+    return boxes
+
+
+def _spread(tiles: list[Tile], count: int) -> list[Tile]:
+    return [tiles[i] for i in np.unique(np.linspace(0, len(tiles) - 1, count).astype(int))]
+
+
+def _grown(tile: Tile, halo: int, shape: tuple[int, ...]) -> tuple[Tile, Tile]:
+    """Return a tile with its halo, and where the tile lies in it."""
+    outer = [
+        slice(max(s.start - halo, 0), min(s.stop + halo, n))
+        for s, n in zip(tile, shape, strict=True)
+    ]
+    inner = [slice(s.start - o.start, s.stop - o.start) for s, o in zip(tile, outer, strict=True)]
+    return (outer[0], outer[1]), (inner[0], inner[1])
+
+
+def _patch(scene: _Scene, sides: Sides, tile: Tile) -> tuple[Patch, Tile]:
+    """Return a tile with its halo, cut into layers, and where the tile lies in it."""
+    height = float((sides.far[tile] - sides.near[tile]).max())
+    box, inner = _grown(tile, int(np.clip(np.ceil(2.0 * height), *HALO)), scene.blur.shape)
+    zone, near, far = sides.zone[box], sides.near[box], sides.far[box]
+    blur = np.where(zone, np.where(sides.is_near[box], near, far), scene.blur[box])
+    middle = 0.5 * (scene.position[1:] + scene.position[:-1])
+    label, low, high = (np.searchsorted(middle, value) for value in (blur, near, far))
+    sure = zone & (high - low >= SURE_LAYERS)
+    low, high = np.where(sure, low, label), np.where(sure, high, label)
+    layers = np.unique(np.stack([label, low, high]))
+    # A layer lies where its pixels lie on average.
+    place = np.array(
+        [
+            blur[label == layer].mean() if (label == layer).any() else scene.position[layer]
+            for layer in layers
+        ]
+    )
+    sigma = np.abs(scene.position[:, None] - place[None])
+    # Frames that are asked about a near side, and the sharpest of every layer.
+    wanted = np.zeros(len(scene.frames), bool)
+    wanted[sigma.argmin(axis=0)] = True
+    wanted |= (sigma[:, np.isin(layers, low[sure])] <= SHARP).any(axis=1)
+    kept = np.flatnonzero(wanted)
+    frames = np.stack([np.moveaxis(scene.frames[k][box], 2, 0) for k in kept]).astype(np.float32)
+    frames *= np.float32(scene.scale)
+    shown, front, behind = (
+        np.searchsorted(layers, each).astype(np.int32) for each in (label, low, high)
+    )
+    return Patch(frames, shown, front, behind, sigma[kept].astype(np.float32)), inner
+
+
+def _on_threads(work: Callable[[Tile], None], tiles: Iterable[Tile]) -> None:
+    """Do the tiles, which do not depend on each other, on as many threads as allowed."""
+    if native.in_use():
+        with ThreadPoolExecutor(native.thread_count(), thread_name_prefix="varfocus-edge") as pool:
+            list(pool.map(work, tiles))
+    else:
+        for tile in tiles:
+            work(tile)
+
+
+def _asked(scene: _Scene, sides: Sides, tiles: list[Tile]) -> Sides:
+    """Ask all pixels of some tiles once, and let them change sides."""
+    shape = scene.blur.shape
+    change, least = np.zeros(shape, np.float32), np.ones(shape, np.float32)
+    judged = np.zeros(shape, bool)
+
+    def work(tile: Tile) -> None:
+        patch, inner = _patch(scene, sides, tile)
+        change[tile] = judge(patch, ROBUST * scene.noise)[0][inner]
+        asked = np.maximum((patch.sigma <= SHARP).sum(axis=0), 1) * np.float32(EARNED * scene.noise)
+        least[tile] = asked[patch.near[inner]]
+        judged[tile] = (patch.near < patch.far)[inner]
+
+    _on_threads(work, tiles)
+    asks = sides.asks & judged
+    return replace(sides, is_near=decide(change, least, sides.is_near, asks))
+
+
+def decide(change: Float, least: Float, is_near: Mask, asks: Mask) -> Mask:
+    r"""Return who is on the near side from now on.
+
+    With D = E(near) − E(far), λ the least to be earned, and V the average of what the near side
+    earns around a pixel (at most 20 λ), the vote of a pixel for the far side is
+
+    .. math:: u = \operatorname{clip}\Bigl(\frac{D + t}{t}, -1, 1\Bigr), \quad
+              t = \max(λ, V/4),
+
+    its positive part multiplied by min(1, V/6λ).
+
+    Parameters
+    ----------
+    change, least : ndarray of shape (H, W), float32
+        D and λ.
+    is_near, asks : ndarray of shape (H, W), bool
+        The present side, and who may change it.
+
+    Returns
+    -------
+    ndarray of shape (H, W), bool
+        The new side.
+    """
+    earners = (asks & is_near).astype(np.float32)
+
+    def around(values: Float) -> Float:
+        smooth: Float = ndimage.gaussian_filter(values, NEARBY, mode="nearest")
+        return smooth
+
+    earned = around(np.clip(-change, 0.0, 20.0 * least) * earners)
+    earned /= np.maximum(around(earners), np.float32(1e-3))
+    threshold = np.maximum(least, np.float32(SHARE) * earned)
+    vote = np.clip((change + threshold) / threshold, -1.0, 1.0)
+    vote = np.where(vote > 0, vote * np.clip(earned / (PLENTY * least), 0.0, 1.0), vote)
+    present = np.where(is_near, np.float32(-1.0), np.float32(1.0))
+    vote = np.where(asks, vote, np.float32(SURE) * present)
+    vote = ndimage.gaussian_filter(vote, TOGETHER, mode="nearest") + np.float32(STAY) * present
+    side: Mask = np.where(asks, vote < 0, is_near)
+    return side
+
+
+def _errors(scene: _Scene, sides: Sides, tiles: list[Tile]) -> tuple[float, float]:
+    """Return the mean error of the askers with and without occlusion."""
+    sums = []
+
+    def work(tile: Tile) -> None:
+        patch, inner = _patch(scene, sides, tile)
+        tau2 = ROBUST * scene.noise
+        asks = sides.asks[tile]
+        error = judge(patch, tau2)[1][inner][asks]
+        plain = plain_error(patch, tau2)[inner][asks]
+        sums.append((float(error.sum()), float(plain.sum()), error.size))
+
+    _on_threads(work, tiles)
+    # Sorted, so that the sum does not depend on which thread was first.
+    error, plain, count = np.sum(np.array(sorted(sums)), axis=0)
+    return float(error / count), float(plain / count)
+
+
+def _colours(scene: _Scene, sides: Sides, tiles: list[Tile]) -> tuple[Float, Mask]:
+    """Return the un-mixed colours of the askers and of the far side around them."""
+    shape = scene.blur.shape
+    colour = np.zeros((*shape, scene.frames[0].shape[2]), np.float32)
+    seen = np.zeros(shape, bool)
+
+    def work(tile: Tile) -> None:
+        patch, inner = _patch(scene, sides, tile)
+        mixed = judge(patch, ROBUST * scene.noise)[2]
+        colour[tile] = np.moveaxis(mixed, 0, 2)[inner]
+        seen[tile] = sides.zone[tile]
+
+    _on_threads(work, tiles)
+    return colour, seen
