@@ -359,7 +359,10 @@ def test_demo(capsys, tmp_path):
     said = varfocus_process("demo", cwd=tmp_path)
     assert said.code == 0
     demo = tmp_path / "demo"
-    assert {path.name for path in demo.iterdir() if path.is_file()} == RESULTS | {"comparison.png"}
+    assert {path.name for path in demo.iterdir() if path.is_file()} == RESULTS | {
+        "comparison.png",
+        "uncertainty.tif",
+    }
     for path in demo.iterdir():
         assert path.name in said.out
     assert "depth shots/ -o out/" in said.out
