@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from varfocus import classic, curve, depth, memory, native
 from varfocus.contrast import box_mean, mlap, normaliser
+from varfocus.edges import unveiled
 from varfocus.energy import ContrastTerm
 from varfocus.errors import NoContrastError, VarfocusWarning
 from varfocus.estimate import Estimate
@@ -149,6 +150,9 @@ def run(
     uncertainty = None
     if found.sigma is not None:
         uncertainty = depth.physical_error(found.index, found.sigma, stack.focus)
+    fused = fuse(stack, found.index, progress)
+    if found.unmixed is not None:
+        fused = unveiled(fused, *found.unmixed, stack.scale)
     return Result(
         stack=stack,
         params=params,
@@ -157,7 +161,7 @@ def run(
         confidence=depth.confidence(
             found.margin, depth.flatness(found.index), CONFIDENCE_WEIGHTS[params.method]
         ),
-        fused=fuse(stack, found.index, progress),
+        fused=fused,
         trace=found.trace,
         warnings=tuple(notes),
         seconds=time.perf_counter() - began,

@@ -87,7 +87,7 @@ class Sharpened:
     colour : ndarray of shape (H, W, C), float32
         Un-mixed colours in [0, 1], where `seen`.
     seen : ndarray of shape (H, W), bool
-        Pixels beside jumps whose colours were un-mixed.
+        Pixels on the far side of jumps, whose colours were un-mixed.
     ratio : float
         Error with occlusion over error without, in the trial.
     near_first : bool
@@ -377,7 +377,7 @@ def _errors(scene: _Scene, sides: Sides, tiles: list[Tile]) -> tuple[float, floa
 
 
 def _colours(scene: _Scene, sides: Sides, tiles: list[Tile]) -> tuple[Float, Mask]:
-    """Return the un-mixed colours of the askers and of the far side around them."""
+    """Return the un-mixed colours of the far sides: what a blurred foreground lays its veil on."""
     shape = scene.blur.shape
     colour = np.zeros((*shape, scene.frames[0].shape[2]), np.float32)
     seen = np.zeros(shape, bool)
@@ -386,7 +386,7 @@ def _colours(scene: _Scene, sides: Sides, tiles: list[Tile]) -> tuple[Float, Mas
         patch, inner = _patch(scene, sides, tile)
         mixed = judge(patch, ROBUST * scene.noise)[2]
         colour[tile] = np.moveaxis(mixed, 0, 2)[inner]
-        seen[tile] = sides.zone[tile]
+        seen[tile] = (sides.zone & ~sides.is_near)[tile]
 
     _on_threads(work, tiles)
     return colour, seen
