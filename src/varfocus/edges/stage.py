@@ -49,6 +49,9 @@ TRIAL_ROUNDS = 2
 OCCLUSION = 0.85
 """The stage runs if rendering with occlusion leaves at most this share of the error without."""
 
+DIRECTION = 0.85
+"""and at most this share of what the other end as the near one leaves."""
+
 ROUNDS = 3
 """How often all pixels are asked."""
 
@@ -175,8 +178,10 @@ def sharpen(
         error, plain = _errors(scene, tried, some)
         # Either order has its own frames and pixels to explain: only the ratios compare.
         trials.append((error / max(plain, 1e-12), near_first, scene, sides))
-    ratio, near_first, scene, sides = min(trials, key=lambda trial: trial[0])
-    if ratio > OCCLUSION:
+    trials.sort(key=lambda trial: trial[0])
+    ratio, near_first, scene, sides = trials[0]
+    # Where both ends could be the near one, it is not occlusion that the renderer explains.
+    if ratio > OCCLUSION or ratio > DIRECTION * trials[1][0]:
         return None
     start = scene.blur
     if rival is not None:
