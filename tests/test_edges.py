@@ -10,13 +10,14 @@ from scipy import ndimage
 from scipy.special import ndtr
 
 from varfocus import native, simulate
-from varfocus.edges import enough_frames, sharpen
+from varfocus.edges import enough_frames, sharpen, unveiled
 from varfocus.edges.judge import judge, plain_error
 from varfocus.edges.render import Patch, convolved, kernel, render
 from varfocus.edges.scale import blur_scale
 from varfocus.edges.sides import find_sides
 from varfocus.edges.stage import decide
-from varfocus.metrics import bad_pixels, rmse
+from varfocus.fuse import fuse
+from varfocus.metrics import bad_pixels, psnr, rmse
 from varfocus.params import Params
 from varfocus.pipeline import estimate
 
@@ -151,6 +152,15 @@ def test_unmixed_colours_have_no_veil(scene, fattened):
     far = found.seen & (ndimage.minimum_filter(scene.truth_index, 7) < scene.truth_index - 4)
     far &= np.abs(found.index - scene.truth_index) < 1
     assert rmse(found.colour[far], scene.sharp[far]) < 0.8 * rmse(veiled[far], scene.sharp[far])
+
+
+def test_unveiled_is_closer_to_the_sharp_picture(scene, fattened):
+    found = sharpened(scene.frames, fattened)
+    fused = fuse(scene.stack, found.index)
+    clean = unveiled(fused, found.colour, found.seen, 1 / 255)
+    assert clean.dtype == fused.dtype
+    np.testing.assert_array_equal(clean[~found.seen], fused[~found.seen])
+    assert psnr(clean / 255, scene.sharp) > psnr(fused / 255, scene.sharp) + 1.0
 
 
 def test_the_near_end_is_found(scene, fattened):

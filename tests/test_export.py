@@ -333,3 +333,11 @@ def test_panels_take_depth_and_photographs_of_any_type(rng, tmp_path):
     ]
     picture = opened(panels(entries, "mm", columns=2, width=6), tmp_path)
     assert picture.shape[1] == 720
+
+
+def test_uncertainty_is_written_by_methods_that_know_it(result, tmp_path):
+    known = np.linspace(0.1, 0.4, result.depth.size, dtype=np.float32).reshape(result.depth.shape)
+    written = replace(result, uncertainty=known).save(tmp_path)
+    np.testing.assert_array_equal(tifffile.imread(written["uncertainty"]), known)
+    result.save(tmp_path, overwrite=True)
+    assert files_below(tmp_path) == RESULTS  # that of the earlier run would not belong to this one

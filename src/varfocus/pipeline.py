@@ -25,6 +25,7 @@ from varfocus.contrast import (
     mlap,
     normaliser,
 )
+from varfocus.edges import unveiled
 from varfocus.energy import ContrastTerm
 from varfocus.errors import NoContrastError, VarfocusWarning
 from varfocus.estimate import Estimate
@@ -42,10 +43,13 @@ CONFIDENCE_WINDOW = 9
 BAND = 64
 """Rows that are judged at a time."""
 
+END_SHARE = 0.25
+"""Share of the pixels at one end of the stack from which on a run warns of it."""
+
 CONFIDENCE_WEIGHTS = {
     "paper": (4.13, 2.77, 0.59),
     "classic": (3.75, 6.87, -1.07),
-    "robust": (2.67, 2.50, -0.78),
+    "robust": (1.27, 2.79, 1.36),
 }
 """w_M, w_f, w_0 of each method, fitted by benchmarks/fit_confidence.py."""
 
@@ -155,8 +159,12 @@ def run(
         room = memory.room_for_volumes(stack, params, limit)
         found = estimate(stack, params, progress, room, kept)
         fused = fuse(stack, found.index, params.fusion, progress)
+    image = fused.image
+    if found.unmixed is not None:
+        image = unveiled(image, *found.unmixed, stack.scale)
     positions = alignment.depths(stack)
     physical = depth.index_to_depth(found.index, positions)
+    notes += out_of_range(found.index, len(stack))
     if found.known is not None:
         notes += doubtful(found.known)
         if params.robust.unknown == "nan":
@@ -177,7 +185,7 @@ def run(
         index=found.index,
         depth=physical,
         confidence=confidence,
-        fused=fused.image,
+        fused=image,
         trace=found.trace,
         warnings=tuple(notes),
         seconds=time.perf_counter() - began,
@@ -380,6 +388,18 @@ def doubtful(known: NDArray[np.bool_]) -> list[str]:
     return [
         f"no more than noise speaks for the depth of {1.0 - share:.0%} of the pixels: they follow "
         'their neighbours. unknown="nan" marks them.'
+    ]
+
+
+def out_of_range(index: NDArray[np.float32], n: int) -> list[str]:
+    """Say so if many pixels are sharpest at an end of the stack: they may lie beyond it."""
+    share = [float((index < 0.5).mean()), float((index > n - 1.5).mean())]
+    end = int(np.argmax(share))
+    if share[end] < END_SHARE:
+        return []
+    return [
+        f"{share[end]:.0%} of the pixels are sharpest in the {('first', 'last')[end]} frame: the "
+        "surface may go on beyond the range of focus. More frames at that end would tell."
     ]
 
 

@@ -243,10 +243,14 @@ def sharpen_edges(
         np.interp(depth, numbers, np.arange(len(numbers))).astype(np.float32)
         for depth in (index, rival)
     )
-    found = edges.sharpen(frames, stack.scale, within, x[numbers], beside)
+    scale = stack.scale
+    if not np.issubdtype(stack.dtype, np.integer):  # floats need not end at 1
+        scale /= max(1.0, max(float(frame.max()) for frame in frames) * scale)
+    found = edges.sharpen(frames, scale, within, x[numbers], beside)
     progress("edges", 1, 1)
     if found is None:
         return None
+    found = replace(found, colour=found.colour * np.float32(stack.scale / scale))
     whole = np.interp(found.index, np.arange(len(numbers)), numbers).astype(np.float32)
     # Pixels that stayed keep their depth to the last bit.
     return replace(found, index=np.where(found.moved, whole, index))

@@ -49,6 +49,9 @@ TRIAL_ROUNDS = 2
 OCCLUSION = 0.85
 """The stage runs if rendering with occlusion leaves at most this share of the error without."""
 
+DIRECTION = 0.85
+"""and at most this share of what the other end as the near one leaves."""
+
 ROUNDS = 3
 """How often all pixels are asked."""
 
@@ -87,7 +90,7 @@ class Sharpened:
     colour : ndarray of shape (H, W, C), float32
         Un-mixed colours in [0, 1], where `seen`.
     seen : ndarray of shape (H, W), bool
-        Pixels beside jumps whose colours were un-mixed.
+        Pixels on the far side of jumps, whose colours were un-mixed.
     ratio : float
         Error with occlusion over error without, in the trial.
     near_first : bool
@@ -175,8 +178,10 @@ def sharpen(
         error, plain = _errors(scene, tried, some)
         # Either order has its own frames and pixels to explain: only the ratios compare.
         trials.append((error / max(plain, 1e-12), near_first, scene, sides))
-    ratio, near_first, scene, sides = min(trials, key=lambda trial: trial[0])
-    if ratio > OCCLUSION:
+    trials.sort(key=lambda trial: trial[0])
+    ratio, near_first, scene, sides = trials[0]
+    # Where both ends could be the near one, it is not occlusion that the renderer explains.
+    if ratio > OCCLUSION or ratio > DIRECTION * trials[1][0]:
         return None
     start = scene.blur
     if rival is not None:
@@ -377,7 +382,7 @@ def _errors(scene: _Scene, sides: Sides, tiles: list[Tile]) -> tuple[float, floa
 
 
 def _colours(scene: _Scene, sides: Sides, tiles: list[Tile]) -> tuple[Float, Mask]:
-    """Return the un-mixed colours of the askers and of the far side around them."""
+    """Return the un-mixed colours of the far sides: what a blurred foreground lays its veil on."""
     shape = scene.blur.shape
     colour = np.zeros((*shape, scene.frames[0].shape[2]), np.float32)
     seen = np.zeros(shape, bool)
@@ -386,7 +391,7 @@ def _colours(scene: _Scene, sides: Sides, tiles: list[Tile]) -> tuple[Float, Mas
         patch, inner = _patch(scene, sides, tile)
         mixed = judge(patch, ROBUST * scene.noise)[2]
         colour[tile] = np.moveaxis(mixed, 0, 2)[inner]
-        seen[tile] = sides.zone[tile]
+        seen[tile] = (sides.zone & ~sides.is_near)[tile]
 
     _on_threads(work, tiles)
     return colour, seen

@@ -35,28 +35,37 @@ std::vector<float> squared(std::vector<float> taps) {
     return taps;
 }
 
-// One row of a convolution: the sum over rows of `count` taps, then along the row.
-VARFOCUS_SIMD void convolve_row(const float* const* rows, const float* taps, int count, int first,
-                                int end, float* VARFOCUS_RESTRICT padded,
-                                float* VARFOCUS_RESTRICT out, int width) {
-    const int radius = count / 2;
-    float* VARFOCUS_RESTRICT middle = padded + radius;
-    for (int x = 0; x < width; ++x) middle[x] = 0.0f;
-    for (int j = first; j < end; ++j) {
-        const float* from = rows[j];
-        const float tap = taps[j];
-        for (int x = 0; x < width; ++x) middle[x] += tap * from[x];
+// out[x] += Σ_j taps[j] · rows[j][x], four taps per pass over the row.
+VARFOCUS_INLINE void add_rows(const float* const* rows, const float* taps, int count,
+                              float* VARFOCUS_RESTRICT out, int width) {
+    int j = 0;
+    for (; j + 4 <= count; j += 4) {
+        const float *a = rows[j], *b = rows[j + 1], *c = rows[j + 2], *d = rows[j + 3];
+        const float s = taps[j], t = taps[j + 1], u = taps[j + 2], v = taps[j + 3];
+        for (int x = 0; x < width; ++x) out[x] += (s * a[x] + t * b[x]) + (u * c[x] + v * d[x]);
     }
+    for (; j < count; ++j) {
+        const float* a = rows[j];
+        const float s = taps[j];
+        for (int x = 0; x < width; ++x) out[x] += s * a[x];
+    }
+}
+
+// One row of a convolution: the sum over the rows [first, end) of `count`, then along the row.
+// `shifted` points at the starts of `padded`, one number apart.
+VARFOCUS_SIMD void convolve_row(const float* const* rows, const float* taps, int count, int first,
+                                int end, float* padded, const float* const* shifted, float* out,
+                                int width) {
+    const int radius = count / 2;
+    float* middle = padded + radius;
+    for (int x = 0; x < width; ++x) middle[x] = 0.0f;
+    add_rows(rows + first, taps + first, end - first, middle, width);
     for (int i = 0; i < radius; ++i) {
         padded[i] = middle[0];
         middle[width + i] = middle[width - 1];
     }
     for (int x = 0; x < width; ++x) out[x] = 0.0f;
-    for (int j = 0; j < count; ++j) {
-        const float* from = padded + j;
-        const float tap = taps[j];
-        for (int x = 0; x < width; ++x) out[x] += tap * from[x];
-    }
+    add_rows(shifted, taps, count, out, width);
 }
 
 VARFOCUS_SIMD void scale_row(const float* from, float factor, float* VARFOCUS_RESTRICT out,
@@ -74,7 +83,8 @@ void convolve(const float* in, float* out, int planes, Size size, const std::vec
         return;
     }
     std::vector<float> padded(std::size_t(size.width + 2 * radius));
-    std::vector<const float*> rows(static_cast<std::size_t>(count));
+    std::vector<const float*> rows(static_cast<std::size_t>(count)), shifted(rows.size());
+    for (int j = 0; j < count; ++j) shifted[std::size_t(j)] = padded.data() + j;
     for (int m = 0; m < planes; ++m) {
         const float* image = in + m * pixels;
         for (int y = 0; y < size.height; ++y) {
@@ -91,8 +101,8 @@ void convolve(const float* in, float* out, int planes, Size size, const std::vec
             if (end == 0) {
                 std::fill(to, to + size.width, 0.0f);
             } else {
-                convolve_row(rows.data(), taps.data(), count, first, end, padded.data(), to,
-                             size.width);
+                convolve_row(rows.data(), taps.data(), count, first, end, padded.data(),
+                             shifted.data(), to, size.width);
             }
         }
     }
