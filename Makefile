@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml CMakeLists.txt $(wildcard src/varfocus/native/*.?pp)
 PAGE := src/varfocus/app/static/index.html
 page: $(PAGE)    ## Build the page of `varfocus app`; needs Node.js
 $(PAGE): $(wildcard web/*.json web/*.ts web/*.html web/src/* web/public/*)
-	@if command -v npm > /dev/null; then cd web && npm ci --silent --no-audit --no-fund && npm run --silent build; \
+	@if command -v npm > /dev/null; then cd web && npm install --no-save --silent --no-audit --no-fund && npm run --silent build; \
 	else echo "No Node.js: the page of varfocus app is not built."; fi
 
 demo: $(STAMP)   ## Simulate a scene, reconstruct it, and see how well that went

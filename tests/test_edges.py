@@ -156,7 +156,7 @@ def test_unmixed_colours_have_no_veil(scene, fattened):
 
 def test_unveiled_is_closer_to_the_sharp_picture(scene, fattened):
     found = sharpened(scene.frames, fattened)
-    fused = fuse(scene.stack, found.index)
+    fused = fuse(scene.stack, found.index).image
     clean = unveiled(fused, found.colour, found.seen, 1 / 255)
     assert clean.dtype == fused.dtype
     np.testing.assert_array_equal(clean[~found.seen], fused[~found.seen])
