@@ -103,6 +103,7 @@ def _summary(result: Result, written: dict[str, Path]) -> str:
     about = {
         "depth": f"{low:.4g} … {high:.4g} {result.unit}",
         "confidence": f"{float((result.confidence >= 0.9).mean()):.0%} of the pixels above 0.9",
+        "uncertainty": f"standard error of the depth, in {result.unit}",
         "fused": "everything in focus",
         "preview": "depth in colours",
         "run": "all parameters; repeat with --params",
