@@ -43,6 +43,7 @@ OTHER_VALUES = {
     "smoothness": 2.0,
     "coordinate": "reciprocal",
     "unknown": "nan",
+    "edges": "off",
     "support": 1.5,
     "coarse_blur": 1.3,
     "slope_penalty": 2.0,
