@@ -201,12 +201,15 @@ def test_an_aligned_stack_is_left_as_it_is(steady):
 
 def test_depth_is_as_good_as_that_of_the_aligned_stack(steady, shaky):
     still = unsteady(steady, breathing=0.0, shift=0.0, rotation=0.0)
-    best = rmse(reconstruct(still.simulation.frames).index, still.simulation.truth_index)
-    result = reconstruct(shaky.simulation.frames)
+    # The edge stage gains less on frames that were resampled: see docs/alignment.md.
+    found = reconstruct(still.simulation.frames, edges="off")
+    best = rmse(found.index, still.simulation.truth_index)
+    result = reconstruct(shaky.simulation.frames, edges="off")
     left, top, width, height = result.alignment.crop
     truth = shaky.simulation.truth_index[top : top + height, left : left + width]
     assert rmse(result.index, truth) < 1.1 * best
-    unaligned = reconstruct(shaky.simulation.frames, align="none")
+    assert rmse(reconstruct(shaky.simulation.frames).index, truth) < rmse(result.index, truth)
+    unaligned = reconstruct(shaky.simulation.frames, align="none", edges="off")
     assert rmse(unaligned.index, shaky.simulation.truth_index) > 1.3 * best
 
 
