@@ -213,6 +213,16 @@ def test_depth_is_as_good_as_that_of_the_aligned_stack(steady, shaky):
     assert rmse(unaligned.index, shaky.simulation.truth_index) > 1.3 * best
 
 
+@pytest.mark.parametrize("shape", ["sphere", "plane", "cone"])
+def test_noise_is_no_motion_and_defocus_no_damage(shape):
+    """Pertuz's near frames are blurred until only noise is left: kept, and kept in place."""
+    stack = simulate(shape, shape=(240, 240), noise=1.0).stack
+    aligned, found = align(stack)
+    assert found.left_out == {}
+    assert found.warnings == ()
+    assert aligned is stack
+
+
 def damaged(kind, frames, k, rng):
     frames = frames.copy()
     if kind == "black":

@@ -16,7 +16,7 @@ CELLS = 10
 FAINT = 0.002
 """Contrast relative to brightness that noise may have."""
 
-DOUBTFUL, WRONG = 0.97, 0.90
+DOUBTFUL, WRONG = 0.92, 0.85
 """Ratios of the shortest path to the given one below which the order is doubtful, and wrong."""
 
 FEWEST = 4

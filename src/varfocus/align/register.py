@@ -43,6 +43,10 @@ CAUCHY = 2.385
 BLURS = (0.0, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 """σ in pixels that are tried on one of two images, from small to large, to make them alike."""
 
+CLEAR_MATCH, EARNED = 0.9, 0.3
+"""Motion under which two images correlate less than `CLEAR_MATCH` is believed only if it takes away
+this share of what is missing to a perfect correlation without it: noise fits itself a little."""
+
 LEAST_OVERLAP = 0.3
 """Share of the width and height that two frames must have in common."""
 
@@ -127,7 +131,16 @@ def register(
             blur = 2.0 * _matching_blur(fixed[level], moving[level], matrix)
             up = scaling(2.0)
             matrix = up @ matrix @ np.linalg.inv(up)
+    if correlation < CLEAR_MATCH:
+        still = _still(fixed[0], moving[0])
+        if correlation - still < EARNED * (1.0 - still):
+            return np.eye(3), still, error
     return unit(matrix), correlation, error
+
+
+def _still(fixed: Grey, moving: Grey) -> float:
+    """Return the correlation of two images as they lie, alike in defocus."""
+    return _correlation(*_blurred(fixed, moving, _matching_blur(fixed, moving, np.eye(3))))
 
 
 def _blurred(fixed: Grey, moving: Grey, blur: float) -> tuple[Grey, Grey]:

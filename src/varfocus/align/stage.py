@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from varfocus import native
 from varfocus.align import exposure, order
@@ -37,7 +38,7 @@ STILL = 0.75
 """A stack of which no frame moves by more pixels than this (root mean square) is aligned:
 resampling would only blur it. Defocus alone measures up to 0.5."""
 
-UNLIKE = 0.9
+UNLIKE = 0.97
 STILL_UNLIKE = 3.0
 """A frame that correlates less than `UNLIKE` with its neighbours, defocused as it is, must move by
 more pixels than this to be a sign of motion."""
@@ -46,6 +47,12 @@ SMALLEST = COARSEST + 8
 SMALLEST_AUTO = 128
 """Shortest sides in pixels of frames that can be aligned, and that are without being told to: on
 very small frames defocus looks like motion."""
+
+SAME_LIGHT = 1.5
+"""Frames whose mean brightness differs by no more than this factor may show the same scene."""
+
+STRUCTURE_BLUR = 2.5
+"""σ in pixels of the Gaussian that takes the noise off before structure is measured."""
 
 SMALLEST_CROP = 0.25
 """Share of the frame's area below which a common area is no sign of a good alignment."""
@@ -191,7 +198,8 @@ def _registered(
         for k in (pair.i, pair.j):
             correlations[k] = max(correlations[k], pair.correlation)
     threshold = float(np.clip(1.0 - 6.0 * (1.0 - np.median(correlations)), 0.3, 0.6))
-    left_out = _broken(correlations, threshold, seen.signatures[list(way)], way)
+    faint = _faint(seen, [way[r] for r in range(n) if correlations[way[r]] < threshold], way)
+    left_out = _broken(correlations, threshold, seen.signatures[list(way)], way, set(faint))
     plain = replace(plain, correlations=correlations)
     if n - len(left_out) < 3:
         return _given_up(plain, "no three frames look alike")
@@ -202,6 +210,8 @@ def _registered(
         for p in pairs
         if p.i not in left_out and p.j not in left_out and p.correlation >= threshold
     ]
+    # What blur has wiped out cannot be registered; it goes where its neighbour goes.
+    pairs += [Pair(near, k, np.eye(3), threshold, 1.0) for k, near in faint.items()]
     bridges = [(i, j) for i, j in pairwise(kept) if j not in reachable(pairs, n, i)]
     pairs += [p for p in _pairs(bridges, seen, model, silent) if p.correlation >= threshold]
     reference = _reference(params, kept, way)
@@ -232,20 +242,48 @@ def _given_up(plain: Alignment, why: str) -> Alignment:
     return replace(plain, reason=note, warnings=(*plain.warnings, note))
 
 
+def _faint(seen: Look, unmatched: Sequence[int], way: Sequence[int]) -> dict[int, int]:
+    """Return frames at the ends that defocus has wiped out, each with its neighbour further in.
+
+    They match no neighbour because only noise is left, not because they show something else: they
+    are as bright as the first frame that matches, and have less structure.
+    """
+    faint: dict[int, int] = {}
+    for inward in (list(way), list(way)[::-1]):
+        run = list(takewhile(lambda k: k in unmatched, inward))
+        if len(run) == len(way):
+            continue
+        first = inward[len(run)]
+        level, structure = _structure(seen.greys[first])
+        for k, near in zip(run, inward[1:], strict=False):
+            own_level, own = _structure(seen.greys[k])
+            if own < structure and abs(math.log(own_level / level)) < math.log(SAME_LIGHT):
+                faint[k] = near
+    return faint
+
+
+def _structure(grey: NDArray[np.float16]) -> tuple[float, float]:
+    """Return the mean of a frame, and the deviation from it, relative to it, above the noise."""
+    smooth = ndimage.gaussian_filter(grey.astype(np.float32), STRUCTURE_BLUR)
+    level = max(float(smooth.mean()), 1e-6)
+    return level, float(smooth.std()) / level
+
+
 def _broken(
     correlations: NDArray[np.float64],
     threshold: float,
     signatures: NDArray[np.float32],
     way: Sequence[int],
+    faint: set[int],
 ) -> dict[int, str]:
     """Return the frames that belong to another picture, or were blurred by motion, and why."""
     broken = {
         k: f"it matches no neighbour (correlation {correlations[k]:.2f}, usually "
         f"{np.median(correlations):.2f})"
         for k in way
-        if correlations[k] < threshold
+        if correlations[k] < threshold and k not in faint
     }
-    sound = [r for r, k in enumerate(way) if k not in broken]
+    sound = [r for r, k in enumerate(way) if k not in broken and k not in faint]
     if len(sound) >= 5:
         for r in order.dips(signatures[sound]):
             broken[way[sound[r]]] = "it is less sharp than both its neighbours everywhere"
