@@ -47,8 +47,11 @@ MARGIN_LIMIT = 3.0
 VETO_WINDOW = 21
 """Side in pixels of the window in which `overshadowed` looks for something stronger."""
 
-VETO_REACH = 1.0
-"""Depths closer than this many frames to an end of the range can be vetoed."""
+VETO_RATIO = 4.0
+"""Pixels weaker than what is around them by more than this factor are disbelieved."""
+
+VETO_REACH, VETO_INSIDE = 1.0, 0.9
+"""Within so many frames of an end of the range entirely, and further inside to this share."""
 
 REFERENCE_SIZE = 320.0
 """Side in pixels of the square image for which the weight of the refinement is meant."""
@@ -277,11 +280,12 @@ def band_count(shape: tuple[int, int], labels: int, room: int | None) -> int:
 
 
 def overshadowed(strength: Float) -> Float:
-    r"""Return how much of a peak at an end of the range is to be disbelieved, 0 … 1.
+    r"""Return how much of a pixel's evidence is to be disbelieved for what is around it, 0 … 1.
 
-    One blur radius beside something bright, a plain pixel is sharpest in the first or last frame.
-    1 − f² with f = min(1, 5·strength / strongest within 21×21 pixels): a peak at an end counts if
-    it is a fifth as strong as what is around it.
+    Beside something bright, a plain pixel has a contrast peak of its own in the frame whose blur
+    just reaches it: a ghost. 1 − f² with f = min(1, 4·strength / strongest around): a peak counts
+    if it is a quarter as strong as what is around it. Around means 21×21 pixels in an image of
+    320×320, and as much more as the image is larger, for so is its blur.
 
     Parameters
     ----------
@@ -291,23 +295,25 @@ def overshadowed(strength: Float) -> Float:
     Returns
     -------
     ndarray of shape (H, W), float32
-        What C loses at the very end of the range: see `end_labels`.
+        What C loses: see `end_labels`.
     """
-    around = ndimage.maximum_filter(strength, VETO_WINDOW, mode="nearest")
-    around = ndimage.gaussian_filter(around, VETO_WINDOW / 4, mode="nearest")
+    side = VETO_WINDOW * max(float(np.sqrt(strength.size)) / REFERENCE_SIZE, 1.0)
+    around = ndimage.maximum_filter(strength, round(side), mode="nearest")
+    around = box_mean(around, round(side / 2) // 2 * 2 + 1)
     ratio = strength / np.maximum(around, np.finfo(np.float32).tiny)
-    lost: Float = (1.0 - np.minimum(5.0 * ratio, 1.0) ** 2).astype(np.float32, copy=False)
+    lost: Float = (1.0 - np.minimum(VETO_RATIO * ratio, 1.0) ** 2).astype(np.float32, copy=False)
     return lost
 
 
 def end_labels(model: Model) -> Float:
-    """Return how near each label is to an end of the range: 1 there, 0 a frame away, ``(L,)``.
+    """Return the share of `overshadowed` that C loses at each label, shape ``(L,)``.
 
-    C is multiplied by 1 − this times `overshadowed`.
+    All of it at the ends of the range, where ghosts are most frequent; a tenth is spared elsewhere,
+    so that faint surfaces keep a say.
     """
     label = np.arange(model.labels, dtype=np.float64)
     distance = model.step * np.minimum(label, model.labels - 1 - label)
-    return np.maximum(1.0 - distance / VETO_REACH, 0.0).astype(np.float32)
+    return np.maximum(1.0 - distance / VETO_REACH, VETO_INSIDE).astype(np.float32)
 
 
 def curvature_reach(model: Model) -> int:
