@@ -56,6 +56,10 @@ class Sides:
     asks: Mask
     zone: Mask
 
+    def turned(self, most: np.float32) -> Sides:
+        """Return the same jumps with depth counted from the other end, at `most`."""
+        return Sides(most - self.far, most - self.near, ~self.is_near, self.asks, self.zone)
+
 
 def find_sides(blur: Float) -> Sides | None:
     """Find the jumps of a depth map.
