@@ -26,7 +26,7 @@ from varfocus import native
 from varfocus.edges.judge import SHARP, judge, plain_error
 from varfocus.edges.render import Float, Patch, convolved, kernel
 from varfocus.edges.scale import CLEAR, BlurScale, blur_scale
-from varfocus.edges.sides import Mask, Sides, find_sides, hopeful
+from varfocus.edges.sides import Mask, Sides, closest, find_sides, hopeful
 
 TILE = 64
 """Side in pixels of the tiles whose askers are judged together."""
@@ -173,19 +173,21 @@ def sharpen(
     if sides is None:
         return None
     some = _spread(_tiles(sides.asks), TRIAL_TILES)
-    trials = []
+    ratios, most = [], np.float32(measured.position[-1])
     for near_first in (True, False):
         if not near_first:
             scene = _scene(frames, scale, index, measured, near_first)
-            sides = sides.turned(np.float32(scene.position[-1]))
+            sides = sides.turned(most)
         error, plain = _errors(scene, _asked(scene, sides, some, TRIAL_ROUNDS), some)
         # Either order has its own frames and pixels to explain: only the ratios compare.
-        trials.append((error / max(plain, 1e-12), near_first, scene, sides))
-    trials.sort(key=lambda trial: trial[0])
-    ratio, near_first, scene, sides = trials[0]
+        ratios.append(error / max(plain, 1e-12))
+    ratio, near_first = min(ratios), ratios[0] <= ratios[1]
     # Where both ends could be the near one, it is not occlusion that the renderer explains.
-    if ratio > OCCLUSION or ratio > DIRECTION * trials[1][0]:
+    if ratio > OCCLUSION or ratio > DIRECTION * max(ratios):
         return None
+    if near_first:
+        scene = _scene(frames, scale, index, measured, near_first)
+        sides = sides.turned(most)
     start = scene.blur
     if rival is not None:
         other = _scene(frames, scale, rival, measured, near_first).blur
@@ -210,9 +212,7 @@ def _calm(index: Float) -> Mask:
     """Pixels some way from anything steep."""
     high = ndimage.maximum_filter(index, 3, mode="nearest")
     steep = high - ndimage.minimum_filter(index, 3, mode="nearest") > 1.0
-    if not steep.any():
-        return np.ones(index.shape, bool)
-    calm: Mask = ndimage.distance_transform_edt(~steep) > CLEAR
+    calm: Mask = closest(steep, CLEAR)[0] > CLEAR
     return calm
 
 
