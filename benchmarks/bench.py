@@ -2,7 +2,8 @@
 
 (a) plain NumPy/SciPy, (b) the literal 400 iterations on the engine, (c) the default solver, all
 from frames in memory to the depth map, without confidence and fused image; (d) the robust method
-within 4 GB, with margin, standard error and validity. Runs are interleaved, so that a busy machine
+within 4 GB, with margin, standard error and validity, on a scene without and on one with occlusion,
+where its edge stage runs. Runs are interleaved, so that a busy machine
 slows all alike; ratios are the medians of the rounds' ratios. Writes a report.
 
     python benchmarks/bench.py            # the paper's workload, scaling plots, memory
@@ -23,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import plain_numpy
-from workloads import LARGE, PAPER, Workload
+from workloads import LARGE, OCCLUDED, PAPER, Workload
 
 from varfocus import curve, memory, native, pipeline
 from varfocus.contrast import box_mean
@@ -111,7 +112,7 @@ def compare(work: Workload, names: tuple[str, ...], weighed: tuple[str, ...], ro
 
 def extra_memory(work: Workload, name: str) -> float:
     """Measure, in a process of its own, the peak memory beyond the input, in bytes per pixel."""
-    spec = json.dumps([work.n, work.height, work.width, work.channels, work.dtype])
+    spec = json.dumps([work.n, work.height, work.width, work.channels, work.dtype, work.scene])
     command = [sys.executable, __file__, "--memory-of", name, "--spec", spec]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
@@ -206,7 +207,8 @@ def table(results: list[dict], points: dict) -> str:
     for result in results:
         if "robust" in result["speedup"]:
             share = 1.0 / result["speedup"]["robust"]
-            lines += ["", f"The robust method takes {share:.2f} of plain NumPy's time."]
+            where = result["workload"]
+            lines += ["", f"{where}: the robust method takes {share:.2f} of plain NumPy's time."]
     if points:
         extras = ", ".join(f"{n} frames {extra:.0f}" for n, extra in points["memory"])
         lines += [
@@ -237,11 +239,14 @@ def main() -> None:
     on_large = ["plain"] * options.plain_large + ["admm"] * (not options.quick_large)
     on_large += ["pyramid", "robust"]
     results: list[dict] = []
-    for work in (PAPER, *(LARGE if options.large else ())):
-        names, weighed = (RUNS, RUNS) if work is PAPER else (on_large, ["pyramid", "robust"])
-        results.append(
-            compare(work, tuple(names), tuple(weighed), options.rounds if work is PAPER else 1)
-        )
+    for work in (PAPER, OCCLUDED, *(LARGE if options.large else ())):
+        names, weighed = on_large, ["pyramid", "robust"]
+        if work is PAPER:
+            names = weighed = list(RUNS)
+        elif work is OCCLUDED:
+            names, weighed = ["plain", "robust"], ["robust"]
+        rounds = 1 if work in LARGE else options.rounds
+        results.append(compare(work, tuple(names), tuple(weighed), rounds))
         save(results, {}, options.large)
         print(table(results[-1:], {}), flush=True)
     if not options.no_scaling:

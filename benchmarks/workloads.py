@@ -1,4 +1,7 @@
-"""Stacks to measure with: a textured, wavy surface, blurred frame by frame, tiled to any size."""
+"""Stacks to measure with: a textured, wavy surface, blurred frame by frame, tiled to any size.
+
+Or a scene of the simulation, in which surfaces hide one another.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,28 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
+from varfocus.simulation import simulate
+
 TILE = 480
 BLUR_STEP = 0.25
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Number of frames, size and type of a stack."""
+    """Number of frames, size and type of a stack, and the simulated scene if it shows one."""
 
     n: int
     height: int
     width: int
     channels: int = 3
     dtype: str = "uint8"
+    scene: str = ""
 
     @property
     def name(self) -> str:
         """What to call it in a table."""
         colour = f"×{self.channels}" if self.channels > 1 else ""
-        return f"{self.n}×{self.width}×{self.height}{colour} {self.dtype}"
+        return f"{self.n}×{self.width}×{self.height}{colour} {self.dtype} {self.scene}".strip()
 
     @property
     def pixels(self) -> int:
@@ -34,6 +40,9 @@ class Workload:
 
     def stack(self) -> np.ndarray:
         """Make the frames, ``(n, H, W)`` or ``(n, H, W, C)``, without large temporaries."""
+        if self.scene:
+            shape = (self.height, self.width)
+            return simulate(self.scene, shape=shape, n=self.n, seed=3).frames
         rng = np.random.default_rng(33)
         rows, columns = min(TILE, self.height), min(TILE, self.width)
         texture = gaussian_filter(rng.random((rows, columns, self.channels)), (0.7, 0.7, 0))
@@ -58,6 +67,7 @@ class Workload:
 
 
 PAPER = Workload(33, 480, 640)
+OCCLUDED = Workload(33, 480, 640, scene="table")
 LARGE = (
     Workload(373, 540, 960),
     Workload(100, 2048, 2048, 1, "uint16"),

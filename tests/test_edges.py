@@ -112,6 +112,35 @@ def test_the_kernel_is_the_array_code(channels):
 
 
 @pytest.mark.skipif(not native.available, reason="the native engine is not built")
+def test_the_kernel_is_the_array_code_with_many_layers():
+    # Layers that lie in parts of the patch only, beside and around one another.
+    rng = np.random.default_rng(5)
+    frames = ndimage.gaussian_filter(rng.random((5, 3, 61, 45)), (0, 0, 0.7, 0.7))
+    y, x = np.mgrid[:61, :45]
+    far = np.where(x < 20, 3, 4).astype(np.int32)
+    near = np.where(y < 30, 0, 2).astype(np.int32)
+    near = np.where(np.hypot(y - 30, x - 22) < 15, near, far)
+    label = np.where(np.hypot(y - 30, x - 24) < 8, near, far)
+    sigma = np.abs(np.arange(5.0)[:, None] - np.arange(5.0)[None]).astype(np.float32)
+    patch = Patch(frames.astype(np.float32), label, near, far, sigma)
+    fast = (*judge(patch, 0.04), plain_error(patch, 0.04))
+    with native.switched_off():
+        slow = (*judge(patch, 0.04), plain_error(patch, 0.04))
+    for one, other in zip(fast, slow, strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-5)
+
+
+@pytest.mark.skipif(not native.available, reason="the native engine is not built")
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 40), (2, 131, 17)])
+@pytest.mark.parametrize("sigma", [0.0, 0.7, 6.0])
+def test_the_blur_of_the_kernel_is_that_of_scipy(shape, sigma):
+    planes = np.random.default_rng(1).random(shape, np.float32)
+    fast = convolved(planes, kernel(sigma))
+    with native.switched_off():
+        np.testing.assert_allclose(fast, convolved(planes, kernel(sigma)), atol=2e-6)
+
+
+@pytest.mark.skipif(not native.available, reason="the native engine is not built")
 def test_the_kernel_refuses_layers_that_do_not_exist():
     patch, _, _ = layered()
     with pytest.raises(ValueError, match="layer"):

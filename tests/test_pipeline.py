@@ -15,6 +15,7 @@ from varfocus.errors import (
     TooLargeError,
     VarfocusWarning,
 )
+from varfocus.memory import needed_bytes
 from varfocus.metrics import bad_pixels, psnr, rmse
 from varfocus.params import Params
 from varfocus.pipeline import fitting_degree, out_of_range, run
@@ -443,6 +444,21 @@ def test_auto_is_robust_or_the_paper_where_memory_is_short(scene):
     assert result.params.method == "paper"
     with pytest.raises(TooLargeError, match="need about"):
         varfocus.reconstruct(scene.frames, "robust", max_memory="1.5MB")
+
+
+@pytest.mark.parametrize("method", ["auto", "robust"])
+def test_the_edge_stage_is_left_out_where_memory_is_short(scene, method):
+    stack = FocusStack.from_array(scene.frames)
+    with_edges, without = (
+        needed_bytes(stack, Params.from_keywords("robust", edges=edges))
+        for edges in ("auto", "off")
+    )
+    frames = min(len(stack), 16) * stack.channels * stack.dtype.itemsize
+    assert with_edges - without >= frames * scene.frames[0].size // stack.channels
+    with pytest.warns(VarfocusWarning, match="edge stage would need .* it was left out"):
+        result = varfocus.reconstruct(scene.frames, method, max_memory=f"{with_edges - 1}")
+    assert result.params.method == "robust"
+    assert result.params.robust.edges == "off"
 
 
 @pytest.mark.parametrize(("n", "degree"), [(3, 2), (4, 2), (5, 3), (9, 5), (14, 7), (15, 8)])

@@ -3,8 +3,8 @@
 ``paper``: a fixed number of bytes per pixel, whatever the number of frames, because frames go
 through one by one. ``classic``: 4 bytes per pixel and frame more, for it keeps the focus volume.
 ``robust`` keeps contrast at two scales, 2 bytes each per pixel and frame, and two volumes of depth
-labels, of which bands of rows suffice. Array code needs twice the former, and 16 bytes per pixel
-and label for volumes that it holds whole.
+labels, of which bands of rows suffice; its edge stage holds up to 16 frames. Array code needs twice
+the contrast, and 16 bytes per pixel and label for volumes that it holds whole.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import psutil
 
 from varfocus import native
 from varfocus.coordinate import label_count
+from varfocus.edges import MOST_LAYERS
 from varfocus.errors import ParameterError, TooLargeError
 from varfocus.params import Params
 from varfocus.robust import band_count
@@ -26,6 +27,9 @@ BYTES_PER_PIXEL = {"paper": 130, "classic": 60, "robust": 90}
 
 ARRAY_CODE_BYTES, TGV_BYTES = 90, 260
 """What any other energy than the paper's needs beyond that, per pixel, and TGV with any method."""
+EDGE_BYTES = 40
+"""What the edge stage needs beyond that, per pixel; with its frames and un-mixed colours."""
+
 FUSION_BYTES = (46, 26)
 """Working memory of the fusion per pixel, and per pixel and channel."""
 
@@ -111,6 +115,8 @@ def _fixed_bytes(stack: FocusStack, params: Params) -> int:
         volume = 8 * len(stack)
     if params.method == "robust" and params.robust.tgv:
         volume += TGV_BYTES
+    if params.method == "robust" and params.robust.edges == "auto":
+        volume += EDGE_BYTES + min(len(stack), MOST_LAYERS) * per_frame + 4 * stack.channels
     if params.method == "paper" and (params.solve.regulariser != "tv" or params.solve.bregman):
         volume = TGV_BYTES if params.solve.regulariser == "tgv" else ARRAY_CODE_BYTES
     # The fused image, once in float32 and once in its own type.

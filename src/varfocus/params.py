@@ -219,7 +219,8 @@ class RobustParams:
         "nan" marks them.
     edges
         Whether pixels beside depth jumps are put on the side that explains the frames better:
-        "auto" where the frames show that surfaces hide one another, "off" never.
+        "auto" where the frames show that surfaces hide one another and there is memory for it,
+        "off" never.
     support
         σ in pixels of the Gaussian over which contrast is averaged.
     coarse_blur

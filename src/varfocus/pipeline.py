@@ -409,6 +409,8 @@ def settled_method(
 ) -> tuple[Params, list[str]]:
     """Settle what "auto" means: robust if it fits into memory, else paper, and say so.
 
+    The edge stage of robust is left out where only that does not fit.
+
     Parameters
     ----------
     stack : FocusStack
@@ -423,12 +425,23 @@ def settled_method(
     tuple of Params and list of str
         Parameters with a definite method, and what was changed, in words.
     """
-    if params.method != "auto":
+    if params.method not in ("auto", "robust"):
         return params, []
     wanted = replace(params, method="robust")
     needed, allowed = memory.needed_bytes(stack, wanted), memory.allowed_bytes(limit)
     if needed <= allowed:
         return wanted, []
+    plain = replace(wanted, robust=replace(wanted.robust, edges="off"))
+    least = memory.needed_bytes(stack, plain)
+    if least <= allowed and least < needed:
+        return plain, [
+            f"the edge stage would need {memory.size_words(needed)} in all and may use "
+            f"{memory.size_words(allowed)}; it was left out, and depth jumps are less accurate. "
+            "Smaller frames or more memory (--max-memory) allow it."
+        ]
+    if params.method == "robust":
+        return plain, []  # too large even so
+    needed = least
     note = (
         f"the method “robust” would need {memory.size_words(needed)} and may use "
         f"{memory.size_words(allowed)}; “paper” was used instead, which is less accurate. "

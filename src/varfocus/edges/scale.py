@@ -20,7 +20,7 @@ from scipy import ndimage
 from varfocus.edges.render import Float, convolved, kernel
 
 SAMPLES = 4000
-"""Pixels looked at."""
+"""Pixels looked at, or up to twice as many."""
 
 WINDOW = 128
 """Side in pixels of the windows in which a large picture is looked at."""
@@ -80,30 +80,38 @@ def blur_scale(
     """
     unit = np.abs(x - x[0]) / abs(x[-1] - x[0])
     label = np.clip(np.rint(index), 0, len(frames) - 1).astype(np.intp)
+    boxes = _windows(index.shape)
     parts = [
-        _sampled([f[box] for f in frames], scale, label[box], unit, clear[box])
-        for box in _windows(index.shape)
+        _sampled([f[box] for f in frames], scale, label[box], clear[box], SAMPLES // len(boxes))
+        for box in boxes
     ]
-    blurred, measured, distance = (
-        np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)
+    blurred, measured = (
+        np.concatenate(part, axis=1) for part in list(zip(*parts, strict=True))[:2]
     )
-    if distance.shape[1] < SAMPLES // 10:
+    own = np.concatenate([part[2] for part in parts])
+    if own.size < SAMPLES // 10:
         return None
-    column = np.arange(distance.shape[1])[None]
+    distance = np.abs(unit[:, None] - unit[own][None])
+    levels = blurred.reshape(-1, blurred.shape[2])
+    column = np.arange(own.size)
 
     def residual(c: float) -> Float:
-        sigma = np.minimum(c * distance, 0.999 * BLURS[-1])
-        lower = np.searchsorted(BLURS, sigma, side="right") - 1
-        share = ((sigma - BLURS[lower]) / (BLURS[lower + 1] - BLURS[lower])).astype(np.float32)
-        low, high = (np.moveaxis(blurred[i, :, column], 2, 1) for i in (lower, lower + 1))
-        difference: Float = measured - (low + share[:, None] * (high - low))
+        place = np.interp(np.minimum(c * distance, 0.999 * BLURS[-1]), BLURS, np.arange(BLURS.size))
+        lower = place.astype(np.intp)
+        share = (place - lower).astype(np.float32)[..., None]
+        low, high = (levels.take((lower + i) * own.size + column, axis=0) for i in (0, 1))
+        difference: Float = measured - (low + share * (high - low))
         return difference
 
-    mean = [float(np.abs(residual(c)).mean()) for c in RANGES]
-    best = float(RANGES[int(np.argmin(mean))])
-    square = np.sum(residual(best) ** 2, axis=1).mean(axis=0)
+    def mean(i: int) -> float:
+        return float(np.abs(residual(RANGES[i])).mean())
+
+    # Every fifth candidate first, then those between the best of them and its neighbours.
+    start = min(range(0, RANGES.size, 5), key=mean)
+    best = RANGES[min(range(max(start - 4, 0), min(start + 5, RANGES.size)), key=mean)]
+    square = np.sum(residual(best) ** 2, axis=2).mean(axis=0)
     # Frames without noise still do not follow the model to the last digit.
-    contrast = float(measured.var(axis=(0, 2)).sum())
+    contrast = float(measured.var(axis=(0, 1)).sum())
     return BlurScale(best * unit, max(float(np.median(square)), 1e-3 * contrast, 1e-8))
 
 
@@ -123,16 +131,22 @@ def _sampled(
     frames: list[NDArray[Any]],
     scale: float,
     label: NDArray[np.intp],
-    unit: NDArray[np.float64],
     clear: NDArray[np.bool_],
-) -> tuple[Float, Float, NDArray[np.float64]]:
-    """Return sharp colours at every blur, measured ones in every frame, and focus distances."""
-    stack = np.stack([np.moveaxis(f, 2, 0) for f in frames]).astype(np.float32) * np.float32(scale)
-    sharp = np.take_along_axis(stack, label[None, None], axis=0)[0]
+    count: int,
+) -> tuple[Float, Float, NDArray[np.intp]]:
+    """Return sharp colours at every blur, measured ones in every frame, and labels of pixels.
+
+    The first two are of shapes ``(blurs, pixels, C)`` and ``(n, pixels, C)``.
+    """
+    factor = np.float32(scale)
+    channels = frames[0].shape[2]
+    sharp = np.empty((channels, *label.shape), np.float32)
+    for k in np.unique(label).tolist():
+        here = label == k
+        sharp[:, here] = frames[k][here].T * factor
     contrast = ndimage.gaussian_gradient_magnitude(sharp.sum(axis=0), 1.0)
     chosen = np.flatnonzero(clear & (contrast > np.median(contrast)))
-    chosen = chosen[:: max(chosen.size // SAMPLES, 1)]
-    channels = len(sharp)
-    blurred = [convolved(sharp, kernel(s)).reshape(channels, -1)[:, chosen] for s in BLURS]
-    distance = np.abs(unit[:, None] - unit[label.ravel()[chosen]][None])
-    return np.stack(blurred), stack.reshape(len(stack), channels, -1)[:, :, chosen], distance
+    chosen = chosen[:: max(chosen.size // count, 1)]
+    blurred = [convolved(sharp, kernel(s)).reshape(channels, -1)[:, chosen].T for s in BLURS]
+    measured = [frame.reshape(-1, channels)[chosen] * factor for frame in frames]
+    return np.stack(blurred), np.stack(measured).astype(np.float32), label.ravel()[chosen]

@@ -33,6 +33,12 @@ BESIDE = 1.5
 CONTINUES = 8.0
 """Distance in pixels from the border up to which the far side is continued under the near one."""
 
+FAR_ENOUGH = 32
+"""Distance in pixels from a jump up to which it matters which one is closest."""
+
+BAND = 256
+"""Rows in which distances are measured at once: they take many times the memory of the mask."""
+
 
 @dataclass(frozen=True)
 class Sides:
@@ -55,6 +61,10 @@ class Sides:
     is_near: Mask
     asks: Mask
     zone: Mask
+
+    def turned(self, most: np.float32) -> Sides:
+        """Return the same jumps with depth counted from the other end, at `most`."""
+        return Sides(most - self.far, most - self.near, ~self.is_near, self.asks, self.zone)
 
 
 def find_sides(blur: Float) -> Sides | None:
@@ -80,11 +90,12 @@ def find_sides(blur: Float) -> Sides | None:
     jump = steep & (high - low > HIGH)
     if not jump.any():
         return None
-    distance, nearest = ndimage.distance_transform_edt(~jump, return_indices=True)
-    near, far = (side[tuple(nearest)] for side in _quarters(blur, low, high, jump))
+    distance, nearest = closest(jump, FAR_ENOUGH)
+    near, far = (side.take(nearest) for side in _quarters(blur, low, high, jump))
+    del low, high, nearest
     is_near = np.abs(blur - near) < np.abs(blur - far)
     border = np.where(
-        is_near, ndimage.distance_transform_edt(is_near), ndimage.distance_transform_edt(~is_near)
+        is_near, closest(~is_near, int(CONTINUES))[0], closest(is_near, int(CONTINUES))[0]
     )
     # Where three surfaces meet, a pixel of the third one has nothing to do with this jump.
     strange = np.minimum(np.abs(blur - near), np.abs(blur - far)) > 0.25 * (far - near)
@@ -115,10 +126,40 @@ def hopeful(blur: Float, rival: Float) -> Sides:
     asks = nearer
     near = rival
     if nearer.any():
-        distance, nearest = ndimage.distance_transform_edt(~nearer, return_indices=True)
-        near = rival[tuple(nearest)]
+        distance, nearest = closest(nearer, FAR_ENOUGH)
+        near = rival.take(nearest)
         asks = (distance <= BESIDE) & (blur - near > HIGH)
     return Sides(near, blur, np.zeros(blur.shape, bool), asks, asks)
+
+
+def closest(mask: Mask, reach: int) -> tuple[Float, NDArray[np.int64]]:
+    """Find the closest pixel of a mask.
+
+    Parameters
+    ----------
+    mask : ndarray of shape (H, W), bool
+        Pixels to look for.
+    reach : int
+        Up to this many pixels the answer is right.
+
+    Returns
+    -------
+    distance : ndarray of shape (H, W), float32
+        Distance in pixels; beyond `reach`, no less than it is.
+    place : ndarray of shape (H, W), int64
+        Flat index of that pixel; of the pixel itself where none is within reach.
+    """
+    height, width = mask.shape
+    distance = np.full(mask.shape, np.inf, np.float32)
+    place = np.arange(mask.size).reshape(mask.shape)
+    for top in range(0, height, BAND):
+        low, high = max(top - reach, 0), min(top + BAND + reach, height)
+        if mask[low:high].any():
+            away, at = ndimage.distance_transform_edt(~mask[low:high], return_indices=True)
+            own = slice(top - low, top - low + BAND)
+            distance[top : top + BAND] = away[own]
+            place[top : top + BAND] = (at[0, own] + low) * np.int64(width) + at[1, own]
+    return distance, place
 
 
 def _quarters(blur: Float, low: Float, high: Float, jump: Mask) -> tuple[Float, Float]:

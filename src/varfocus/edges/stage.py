@@ -24,9 +24,9 @@ from scipy import ndimage
 
 from varfocus import native
 from varfocus.edges.judge import SHARP, judge, plain_error
-from varfocus.edges.render import Float, Patch
+from varfocus.edges.render import Float, Patch, convolved, kernel
 from varfocus.edges.scale import CLEAR, BlurScale, blur_scale
-from varfocus.edges.sides import Mask, Sides, find_sides, hopeful
+from varfocus.edges.sides import Mask, Sides, closest, find_sides, hopeful
 
 TILE = 64
 """Side in pixels of the tiles whose askers are judged together."""
@@ -72,6 +72,9 @@ NEARBY = 3.0
 
 TOGETHER = 0.7
 """σ in pixels over which neighbours decide together."""
+
+REACH_OF_VOTES = (kernel(NEARBY).size + kernel(TOGETHER).size) // 2
+"""Distance in pixels from which what is said has a part in a decision."""
 
 STAY, SURE = 0.05, 0.5
 """Weight of the present side, and of pixels that are not asked."""
@@ -165,39 +168,41 @@ def sharpen(
     measured = blur_scale(frames, scale, index, x, _calm(index))
     if measured is None:
         return None
-    trials = []
-    for near_first in (True, False):
-        scene = _scene(frames, scale, index, measured, near_first)
-        sides = find_sides(scene.blur)
-        if sides is None:
-            return None
-        some = _spread(_tiles(sides.asks), TRIAL_TILES)
-        tried = sides
-        for _ in range(TRIAL_ROUNDS):
-            tried = _asked(scene, tried, some)
-        error, plain = _errors(scene, tried, some)
-        # Either order has its own frames and pixels to explain: only the ratios compare.
-        trials.append((error / max(plain, 1e-12), near_first, scene, sides))
-    trials.sort(key=lambda trial: trial[0])
-    ratio, near_first, scene, sides = trials[0]
-    # Where both ends could be the near one, it is not occlusion that the renderer explains.
-    if ratio > OCCLUSION or ratio > DIRECTION * trials[1][0]:
+    scene = _scene(frames, scale, index, measured, near_first=True)
+    sides = find_sides(scene.blur)
+    if sides is None:
         return None
+    some = _spread(_tiles(sides.asks), TRIAL_TILES)
+    ratios, most = [], np.float32(measured.position[-1])
+    for near_first in (True, False):
+        if not near_first:
+            scene = _scene(frames, scale, index, measured, near_first)
+            sides = sides.turned(most)
+        error, plain = _errors(scene, _asked(scene, sides, some, TRIAL_ROUNDS), some)
+        # Either order has its own frames and pixels to explain: only the ratios compare.
+        ratios.append(error / max(plain, 1e-12))
+    ratio, near_first = min(ratios), ratios[0] <= ratios[1]
+    # Where both ends could be the near one, it is not occlusion that the renderer explains.
+    if ratio > OCCLUSION or ratio > DIRECTION * max(ratios):
+        return None
+    if near_first:
+        scene = _scene(frames, scale, index, measured, near_first)
+        sides = sides.turned(most)
     start = scene.blur
     if rival is not None:
         other = _scene(frames, scale, rival, measured, near_first).blur
         hopes = hopeful(scene.blur, other)
-        tiles = _tiles(hopes.asks)
-        for _ in range(ROUNDS):
-            hopes = _asked(scene, hopes, tiles)
+        hopes = _asked(scene, hopes, _tiles(hopes.asks), ROUNDS)
         scene = replace(scene, blur=np.where(hopes.is_near, hopes.near, scene.blur))
         sides = find_sides(scene.blur) or sides
     tiles = _tiles(sides.asks)
-    for _ in range(ROUNDS):
-        sides = _asked(scene, sides, tiles)
+    colour = np.zeros((*index.shape, frames[0].shape[2]), np.float32)
+    sides = _asked(scene, sides, tiles, ROUNDS, colour)
     blur = np.where(sides.is_near, sides.near, sides.far)
     scene = replace(scene, blur=np.where(sides.asks, blur, scene.blur))
-    colour, seen = _colours(scene, sides, tiles)
+    seen = np.zeros(index.shape, bool)
+    for tile in tiles:
+        seen[tile] = sides.zone[tile] & ~sides.is_near[tile]
     moved = scene.blur != start
     found = np.where(moved, _to_frames(measured, scene.blur, near_first), index)
     return Sharpened(found, moved, colour, seen, ratio, near_first)
@@ -207,9 +212,7 @@ def _calm(index: Float) -> Mask:
     """Pixels some way from anything steep."""
     high = ndimage.maximum_filter(index, 3, mode="nearest")
     steep = high - ndimage.minimum_filter(index, 3, mode="nearest") > 1.0
-    if not steep.any():
-        return np.ones(index.shape, bool)
-    calm: Mask = ndimage.distance_transform_edt(~steep) > CLEAR
+    calm: Mask = closest(steep, CLEAR)[0] > CLEAR
     return calm
 
 
@@ -262,10 +265,15 @@ def _grown(tile: Tile, halo: int, shape: tuple[int, ...]) -> tuple[Tile, Tile]:
     return (outer[0], outer[1]), (inner[0], inner[1])
 
 
+def _around(sides: Sides, tile: Tile) -> tuple[Tile, Tile]:
+    """Return a tile with what is rendered along, and where the tile lies in it."""
+    height = float((sides.far[tile] - sides.near[tile]).max())
+    return _grown(tile, int(np.clip(np.ceil(2.0 * height), *HALO)), sides.near.shape)
+
+
 def _patch(scene: _Scene, sides: Sides, tile: Tile) -> tuple[Patch, Tile]:
     """Return a tile with its halo, cut into layers, and where the tile lies in it."""
-    height = float((sides.far[tile] - sides.near[tile]).max())
-    box, inner = _grown(tile, int(np.clip(np.ceil(2.0 * height), *HALO)), scene.blur.shape)
+    box, inner = _around(sides, tile)
     zone, near, far = sides.zone[box], sides.near[box], sides.far[box]
     blur = np.where(zone, np.where(sides.is_near[box], near, far), scene.blur[box])
     middle = 0.5 * (scene.position[1:] + scene.position[:-1])
@@ -304,22 +312,41 @@ def _on_threads(work: Callable[[Tile], None], tiles: Iterable[Tile]) -> None:
             work(tile)
 
 
-def _asked(scene: _Scene, sides: Sides, tiles: list[Tile]) -> Sides:
-    """Ask all pixels of some tiles once, and let them change sides."""
+def _asked(
+    scene: _Scene, sides: Sides, tiles: list[Tile], rounds: int, colour: Float | None = None
+) -> Sides:
+    """Ask all pixels of some tiles so many times, and let them change sides.
+
+    Un-mixed colours of what they show in the end are put into `colour`.
+    """
     shape = scene.blur.shape
     change, least = np.zeros(shape, np.float32), np.ones(shape, np.float32)
-    judged = np.zeros(shape, bool)
+    asks = np.zeros(shape, bool)
 
-    def work(tile: Tile) -> None:
+    def ask(tile: Tile) -> None:
         patch, inner = _patch(scene, sides, tile)
-        change[tile] = judge(patch, ROBUST * scene.noise)[0][inner]
+        found, _, mixed = judge(patch, ROBUST * scene.noise)
+        change[tile] = found[inner]
         asked = np.maximum((patch.sigma <= SHARP).sum(axis=0), 1) * np.float32(EARNED * scene.noise)
         least[tile] = asked[patch.near[inner]]
-        judged[tile] = (patch.near < patch.far)[inner]
+        asks[tile] = sides.asks[tile] & (patch.near < patch.far)[inner]
+        if colour is not None:
+            colour[tile] = np.moveaxis(mixed, 0, 2)[inner]
 
-    _on_threads(work, tiles)
-    asks = sides.asks & judged
-    return replace(sides, is_near=decide(change, least, sides.is_near, asks))
+    todo = tiles
+    for _ in range(rounds):
+        _on_threads(ask, todo)
+        before, is_near = sides.is_near, sides.is_near.copy()
+        for tile in tiles:
+            box, inner = _grown(tile, REACH_OF_VOTES, shape)
+            is_near[tile] = decide(change[box], least[box], before[box], asks[box])[inner]
+        moved = is_near != before
+        sides = replace(sides, is_near=is_near)
+        # Where nobody moved, the judge would say the same again.
+        todo = [tile for tile in tiles if moved[_around(sides, tile)[0]].any()]
+    if colour is not None:
+        _on_threads(ask, todo)
+    return sides
 
 
 def decide(change: Float, least: Float, is_near: Mask, asks: Mask) -> Mask:
@@ -347,18 +374,15 @@ def decide(change: Float, least: Float, is_near: Mask, asks: Mask) -> Mask:
     """
     earners = (asks & is_near).astype(np.float32)
 
-    def around(values: Float) -> Float:
-        smooth: Float = ndimage.gaussian_filter(values, NEARBY, mode="nearest")
-        return smooth
-
-    earned = around(np.clip(-change, 0.0, 20.0 * least) * earners)
-    earned /= np.maximum(around(earners), np.float32(1e-3))
+    gain = np.clip(-change, 0.0, 20.0 * least) * earners
+    earned, count = convolved(np.stack([gain, earners]), kernel(NEARBY))
+    earned /= np.maximum(count, np.float32(1e-3))
     threshold = np.maximum(least, np.float32(SHARE) * earned)
     vote = np.clip((change + threshold) / threshold, -1.0, 1.0)
     vote = np.where(vote > 0, vote * np.clip(earned / (PLENTY * least), 0.0, 1.0), vote)
     present = np.where(is_near, np.float32(-1.0), np.float32(1.0))
     vote = np.where(asks, vote, np.float32(SURE) * present)
-    vote = ndimage.gaussian_filter(vote, TOGETHER, mode="nearest") + np.float32(STAY) * present
+    vote = convolved(vote[None], kernel(TOGETHER))[0] + np.float32(STAY) * present
     side: Mask = np.where(asks, vote < 0, is_near)
     return side
 
@@ -379,19 +403,3 @@ def _errors(scene: _Scene, sides: Sides, tiles: list[Tile]) -> tuple[float, floa
     # Sorted, so that the sum does not depend on which thread was first.
     error, plain, count = np.sum(np.array(sorted(sums)), axis=0)
     return float(error / count), float(plain / count)
-
-
-def _colours(scene: _Scene, sides: Sides, tiles: list[Tile]) -> tuple[Float, Mask]:
-    """Return the un-mixed colours of the far sides: what a blurred foreground lays its veil on."""
-    shape = scene.blur.shape
-    colour = np.zeros((*shape, scene.frames[0].shape[2]), np.float32)
-    seen = np.zeros(shape, bool)
-
-    def work(tile: Tile) -> None:
-        patch, inner = _patch(scene, sides, tile)
-        mixed = judge(patch, ROBUST * scene.noise)[2]
-        colour[tile] = np.moveaxis(mixed, 0, 2)[inner]
-        seen[tile] = (sides.zone & ~sides.is_near)[tile]
-
-    _on_threads(work, tiles)
-    return colour, seen

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <memory>
 #include <vector>
 
 #include "kernels.hpp"
-#include "simd.hpp"
+#include "lanes.hpp"
 
 namespace varfocus {
 namespace {
-
-using Planes = std::vector<float>;
 
 constexpr float NO_BLUR = 0.2f, REACH = 3.0f, OPAQUE = 0.35f, CONTINUED = 2.0f, FAINT = 1e-4f;
 constexpr float COVERED = 0.05f, WIDER = 0.01f;
@@ -35,90 +35,181 @@ std::vector<float> squared(std::vector<float> taps) {
     return taps;
 }
 
-// out[x] += Σ_j taps[j] · rows[j][x], four taps per pass over the row.
-VARFOCUS_INLINE void add_rows(const float* const* rows, const float* taps, int count,
-                              float* VARFOCUS_RESTRICT out, int width) {
-    int j = 0;
-    for (; j + 4 <= count; j += 4) {
-        const float *a = rows[j], *b = rows[j + 1], *c = rows[j + 2], *d = rows[j + 3];
-        const float s = taps[j], t = taps[j + 1], u = taps[j + 2], v = taps[j + 3];
-        for (int x = 0; x < width; ++x) out[x] += (s * a[x] + t * b[x]) + (u * c[x] + v * d[x]);
+// Rows [top, bottom) and columns [left, right).
+struct Box {
+    int top, bottom, left, right;
+
+    bool empty() const { return bottom <= top || right <= left; }
+    Box grown(int by, Size size) const {
+        if (empty()) return *this;
+        return {std::max(top - by, 0), std::min(bottom + by, size.height), std::max(left - by, 0),
+                std::min(right + by, size.width)};
     }
-    for (; j < count; ++j) {
-        const float* a = rows[j];
-        const float s = taps[j];
-        for (int x = 0; x < width; ++x) out[x] += s * a[x];
+    Box within(const Box& other) const {
+        return {std::max(top, other.top), std::min(bottom, other.bottom),
+                std::max(left, other.left), std::min(right, other.right)};
+    }
+};
+
+Box whole(Size size) { return {0, size.height, 0, size.width}; }
+
+template <class Test>
+Box bounds(Size size, Test test) {
+    Box box{size.height, 0, size.width, 0};
+    for (int y = 0; y < size.height; ++y) {
+        for (int x = 0; x < size.width; ++x) {
+            if (!test(std::ptrdiff_t(y) * size.width + x)) continue;
+            box = {std::min(box.top, y), y + 1, std::min(box.left, x), std::max(box.right, x + 1)};
+        }
+    }
+    return box;
+}
+
+// Memory that a thread keeps from patch to patch; not initialised.
+class Arena {
+   public:
+    void reset() { block_ = 0, used_ = 0; }
+    float* take(std::size_t count) {
+        for (; block_ < blocks_.size(); ++block_, used_ = 0) {
+            if (used_ + count <= blocks_[block_].size) return claim(count);
+        }
+        const std::size_t size = std::max(count, LEAST);
+        blocks_.push_back({std::unique_ptr<float[]>(new float[size]), size});
+        block_ = blocks_.size() - 1, used_ = 0;
+        return claim(count);
+    }
+
+   private:
+    struct Block {
+        std::unique_ptr<float[]> memory;
+        std::size_t size;
+    };
+    static constexpr std::size_t LEAST = std::size_t(1) << 20;
+    float* claim(std::size_t count) {
+        float* start = blocks_[block_].memory.get() + used_;
+        used_ += count;
+        return start;
+    }
+    std::vector<Block> blocks_;
+    std::size_t block_ = 0, used_ = 0;
+};
+
+constexpr int ROWS = 4;  // that are filtered together, so that every load serves several sums
+
+int rounded_up(int count, int unit) { return (count + unit - 1) / unit * unit; }
+
+// Sums over rows. `taps` lies between ROWS − 1 zeros on either side.
+VARFOCUS_SIMD void add_rows(const float* in, int stride, const float* taps, int count, int rows,
+                            int width, float* out, int out_stride) {
+    for (int y = 0; y < rows; y += ROWS) {
+        for (int x = 0; x < width; x += LANES) {
+            const float* from = in + std::ptrdiff_t(y) * stride + x;
+            Lanes a, b, c, d, v;
+            fill(a, 0.0f), fill(b, 0.0f), fill(c, 0.0f), fill(d, 0.0f);
+            for (int j = 0; j < count + ROWS - 1; ++j, from += stride) {
+                load(from, v);
+                a = a + v * taps[j], b = b + v * taps[j - 1];
+                c = c + v * taps[j - 2], d = d + v * taps[j - 3];
+            }
+            float* to = out + std::ptrdiff_t(y) * out_stride + x;
+            store(a, to), store(b, to + out_stride);
+            store(c, to + 2 * out_stride), store(d, to + 3 * out_stride);
+        }
     }
 }
 
-// One row of a convolution: the sum over the rows [first, end) of `count`, then along the row.
-// `shifted` points at the starts of `padded`, one number apart.
-VARFOCUS_SIMD void convolve_row(const float* const* rows, const float* taps, int count, int first,
-                                int end, float* padded, const float* const* shifted, float* out,
-                                int width) {
-    const int radius = count / 2;
-    float* middle = padded + radius;
-    for (int x = 0; x < width; ++x) middle[x] = 0.0f;
-    add_rows(rows + first, taps + first, end - first, middle, width);
-    for (int i = 0; i < radius; ++i) {
-        padded[i] = middle[0];
-        middle[width + i] = middle[width - 1];
-    }
-    for (int x = 0; x < width; ++x) out[x] = 0.0f;
-    add_rows(shifted, taps, count, out, width);
-}
-
-VARFOCUS_SIMD void scale_row(const float* from, float factor, float* VARFOCUS_RESTRICT out,
-                             std::ptrdiff_t count) {
-    for (std::ptrdiff_t x = 0; x < count; ++x) out[x] = factor * from[x];
-}
-
-// varfocus.edges.render.convolved; rows outside [top, bottom) of the input are known to be zero.
-void convolve(const float* in, float* out, int planes, Size size, const std::vector<float>& taps,
-              int top, int bottom) {
-    const int count = int(taps.size()), radius = count / 2;
-    const std::ptrdiff_t pixels = size.pixels();
-    if (count == 1) {
-        scale_row(in, taps[0] * taps[0], out, planes * pixels);
-        return;
-    }
-    std::vector<float> padded(std::size_t(size.width + 2 * radius));
-    std::vector<const float*> rows(static_cast<std::size_t>(count)), shifted(rows.size());
-    for (int j = 0; j < count; ++j) shifted[std::size_t(j)] = padded.data() + j;
-    for (int m = 0; m < planes; ++m) {
-        const float* image = in + m * pixels;
-        for (int y = 0; y < size.height; ++y) {
-            float* to = out + m * pixels + std::ptrdiff_t(y) * size.width;
-            int first = count, end = 0;
+// Sums along rows.
+VARFOCUS_SIMD void add_columns(const float* in, int stride, const float* taps, int count, int rows,
+                               int width, float* out, int out_stride) {
+    for (int y = 0; y < rows; y += ROWS) {
+        for (int x = 0; x < width; x += LANES) {
+            const float* from = in + std::ptrdiff_t(y) * stride + x;
+            Lanes sum[ROWS], v;
+            for (int i = 0; i < ROWS; ++i) fill(sum[i], 0.0f);
             for (int j = 0; j < count; ++j) {
-                const int row = std::clamp(y + j - radius, 0, size.height - 1);
-                rows[std::size_t(j)] = image + std::ptrdiff_t(row) * size.width;
-                if (row >= top && row < bottom) {
-                    first = std::min(first, j);
-                    end = j + 1;
+                for (int i = 0; i < ROWS; ++i) {
+                    load(from + i * stride + j, v);
+                    sum[i] = sum[i] + v * taps[j];
                 }
             }
-            if (end == 0) {
-                std::fill(to, to + size.width, 0.0f);
-            } else {
-                convolve_row(rows.data(), taps.data(), count, first, end, padded.data(),
-                             shifted.data(), to, size.width);
+            for (int i = 0; i < std::min(ROWS, rows - y); ++i) {
+                float lanes[LANES];
+                store(sum[i], lanes);
+                std::memcpy(out + std::ptrdiff_t(y + i) * out_stride + x, lanes,
+                            sizeof(float) * std::size_t(std::min(LANES, width - x)));
             }
         }
     }
+}
+
+// varfocus.edges.render.convolved where it is wanted and not zero: that box is returned, and
+// nothing is written outside. The input is known to be zero outside of `filled`.
+Box convolve(const float* in, float* out, int planes, Size size, const std::vector<float>& taps,
+             const Box& filled, const Box& wanted) {
+    const int count = int(taps.size()), radius = count / 2;
+    const Box box = filled.grown(radius, size).within(wanted);
+    if (filled.empty() || box.empty()) return {0, 0, 0, 0};
+    const std::ptrdiff_t pixels = size.pixels();
+    const int rows = rounded_up(box.bottom - box.top, ROWS);
+    // Columns that are read, and where they lie in a row that begins `radius` before the box.
+    const int left = std::max(filled.left, box.left - radius);
+    const int right = std::min(filled.right, box.right + radius);
+    const int width = right - left, padded = rounded_up(width, LANES);
+    const int offset = left - (box.left - radius);
+    const int stride = rounded_up(box.right - box.left, LANES) + 2 * radius + 2 * LANES;
+    thread_local LaneVector tall, wide, between;
+    tall.resize(std::size_t(rows + count - 1) * std::size_t(padded));
+    wide.resize(std::size_t(rows) * std::size_t(stride));
+    between.assign(std::size_t(count + 2 * (ROWS - 1)), 0.0f);
+    std::copy(taps.begin(), taps.end(), between.begin() + ROWS - 1);
+    for (int m = 0; m < planes; ++m) {
+        for (int y = 0; y < rows + count - 1; ++y) {
+            float* to = tall.data() + std::ptrdiff_t(y) * padded;
+            const int row = std::clamp(box.top - radius + y, 0, size.height - 1);
+            const float* from = in + m * pixels + std::ptrdiff_t(row) * size.width + left;
+            const bool used = row >= filled.top && row < filled.bottom;
+            if (used) std::copy(from, from + width, to);
+            std::fill(to + (used ? width : 0), to + padded, 0.0f);
+        }
+        add_rows(tall.data(), padded, between.data() + ROWS - 1, count, rows, padded,
+                 wide.data() + offset, stride);
+        for (int y = 0; y < rows; ++y) {
+            float* row = wide.data() + std::ptrdiff_t(y) * stride;
+            const float first = left == 0 ? row[offset] : 0.0f;
+            const float last = right == size.width ? row[offset + width - 1] : 0.0f;
+            std::fill(row, row + offset, first);
+            std::fill(row + offset + width, row + stride, last);
+        }
+        float* to = out + m * pixels + std::ptrdiff_t(box.top) * size.width + box.left;
+        add_columns(wide.data(), stride, taps.data(), count, box.bottom - box.top,
+                    box.right - box.left, to, size.width);
+    }
+    return box;
 }
 
 VARFOCUS_SIMD void cover(float* VARFOCUS_RESTRICT acc, float* VARFOCUS_RESTRICT through,
-                         const float* VARFOCUS_RESTRICT sheet, int channels,
-                         std::ptrdiff_t pixels) {
+                         const float* VARFOCUS_RESTRICT sheet, int channels, Size size,
+                         const Box& box) {
+    const std::ptrdiff_t pixels = size.pixels();
     const float* VARFOCUS_RESTRICT alpha = sheet + channels * pixels;
-    for (int c = 0; c < channels; ++c) {
-        for (std::ptrdiff_t i = 0; i < pixels; ++i) {
-            acc[c * pixels + i] += sheet[c * pixels + i] *
-                                   (smaller(through[i], alpha[i]) / larger(alpha[i], FAINT));
+    constexpr int PIECE = 64;
+    float share[PIECE];
+    for (int y = box.top; y < box.bottom; ++y) {
+        for (int x = box.left; x < box.right; x += PIECE) {
+            const int count = std::min(PIECE, box.right - x);
+            const std::ptrdiff_t at = std::ptrdiff_t(y) * size.width + x;
+            for (int i = 0; i < count; ++i) {
+                const float weight = smaller(through[at + i], alpha[at + i]);
+                share[i] = weight / larger(alpha[at + i], FAINT);
+                through[at + i] -= weight;
+            }
+            for (int c = 0; c < channels; ++c) {
+                float* VARFOCUS_RESTRICT to = acc + c * pixels + at;
+                const float* VARFOCUS_RESTRICT from = sheet + c * pixels + at;
+                for (int i = 0; i < count; ++i) to[i] += from[i] * share[i];
+            }
         }
     }
-    for (std::ptrdiff_t i = 0; i < pixels; ++i) through[i] -= smaller(through[i], alpha[i]);
 }
 
 VARFOCUS_SIMD void normalise(float* VARFOCUS_RESTRICT acc, const float* VARFOCUS_RESTRICT through,
@@ -207,36 +298,51 @@ VARFOCUS_SIMD void residuals(const float* VARFOCUS_RESTRICT frame,
     }
 }
 
+struct Sheet {
+    float* planes = nullptr;  // (C + 1, pixels), not written outside of the box
+    Box box{0, 0, 0, 0};
+};
+
 struct Work {
     const EdgePatch& patch;
-    std::ptrdiff_t pixels;
+    Arena& arena;
+    std::size_t pixels;
     int n, channels, layers;
     std::vector<bool> present;    // layers that the patch shows or may show
-    std::vector<Planes> colour;   // per layer
-    std::vector<Planes> sheets;   // frame · layers + layer
-    Planes rendered;              // (n, C, pixels)
+    std::vector<bool> asked;      // layers that are the near side of a jump
+    std::vector<float*> colour;   // per layer
+    std::vector<Sheet> sheets;    // frame · layers + layer
+    std::vector<float*> front;    // what layers in front let through, where it is asked
+    float* rendered;              // (n, C, pixels)
 
-    explicit Work(const EdgePatch& p)
+    Work(const EdgePatch& p, Arena& memory)
         : patch(p),
-          pixels(p.size.pixels()),
+          arena(memory),
+          pixels(std::size_t(p.size.pixels())),
           n(p.frames_count),
           channels(p.channels),
           layers(p.layers),
           present(std::size_t(p.layers), false),
-          colour(std::size_t(p.layers)),
+          asked(std::size_t(p.layers), false),
+          colour(std::size_t(p.layers), nullptr),
           sheets(std::size_t(p.frames_count) * std::size_t(p.layers)),
-          rendered(std::size_t(p.frames_count * p.channels) * std::size_t(p.size.pixels()), 0.0f) {
-        for (std::ptrdiff_t i = 0; i < pixels; ++i) {
+          front(sheets.size(), nullptr) {
+        arena.reset();
+        rendered = arena.take(std::size_t(n) * C() * pixels);
+        for (std::size_t i = 0; i < pixels; ++i) {
             present[std::size_t(p.label[i])] = true;
             present[std::size_t(p.near[i])] = true;
             present[std::size_t(p.far[i])] = true;
+            if (p.near[i] < p.far[i]) asked[std::size_t(p.near[i])] = true;
         }
     }
 
+    std::size_t C() const { return std::size_t(channels); }
     float sigma(int k, int layer) const { return patch.sigma[k * layers + layer]; }
-    const float* frame(int k) const { return patch.frames + k * channels * pixels; }
-    const Planes& sheet(int k, int layer) const {
-        return sheets[std::size_t(k) * std::size_t(layers) + std::size_t(layer)];
+    const float* frame(int k) const { return patch.frames + std::size_t(k) * C() * pixels; }
+    float* rendering(int k) const { return rendered + std::size_t(k) * C() * pixels; }
+    std::size_t pair(int k, int layer) const {
+        return std::size_t(k) * std::size_t(layers) + std::size_t(layer);
     }
 
     int sharpest(int layer) const {
@@ -247,163 +353,188 @@ struct Work {
         return best;
     }
 
-    // Premultiplied colours and mask of a layer, continued where it is hidden; rows that are used.
-    Planes continued(int layer, int& top, int& bottom) const {
-        const auto planes = std::size_t(channels + 1);
-        Planes result(planes * std::size_t(pixels), 0.0f);
-        const float* A = colour[std::size_t(layer)].data();
-        top = patch.size.height, bottom = 0;
-        bool hides = false;
-        const auto use_row = [&](std::ptrdiff_t i) {
-            top = std::min(top, int(i / patch.size.width));
-            bottom = std::max(bottom, int(i / patch.size.width) + 1);
-        };
+    // Premultiplied colours and mask of a layer, continued where it is hidden; `filled` tells where.
+    void continued(int layer, float* sheet, Box& filled) const {
+        const Size size = patch.size;
+        const float* A = colour[std::size_t(layer)];
+        const auto shown = [&](std::ptrdiff_t i) { return patch.label[i] == layer; };
         const auto hidden = [&](std::ptrdiff_t i) {
             return patch.far[i] == layer && patch.label[i] == patch.near[i] &&
                    patch.near[i] < patch.far[i];
         };
-        for (std::ptrdiff_t i = 0; i < pixels; ++i) {
-            hides = hides || hidden(i);
-            if (patch.label[i] != layer) continue;
-            for (int c = 0; c < channels; ++c) result[std::size_t(c * pixels + i)] = A[c * pixels + i];
-            result[std::size_t(channels * pixels + i)] = 1.0f;
-            use_row(i);
+        std::fill(sheet, sheet + (C() + 1) * pixels, 0.0f);
+        for (std::size_t i = 0; i < pixels; ++i) {
+            if (!shown(std::ptrdiff_t(i))) continue;
+            for (std::size_t c = 0; c < C(); ++c) sheet[c * pixels + i] = A[c * pixels + i];
+            sheet[C() * pixels + i] = 1.0f;
         }
-        if (!hides || bottom == 0) return result;
-        Planes around(result.size()), wide(result.size());
-        convolve(result.data(), around.data(), channels + 1, patch.size, kernel(double(CONTINUED)),
-                 top, bottom);
-        convolve(result.data(), wide.data(), channels + 1, patch.size,
-                 kernel(2.0 * double(CONTINUED)), top, bottom);
-        for (std::size_t i = 0; i < around.size(); ++i) around[i] += WIDER * wide[i];
-        for (std::ptrdiff_t i = 0; i < pixels; ++i) {
-            const float weight = around[std::size_t(channels * pixels + i)];
-            if (!hidden(i) || !(weight > FAINT)) continue;
-            for (int c = 0; c <= channels; ++c) {
-                const auto at = std::size_t(c * pixels + i);
-                result[at] = around[at] / weight;
+        filled = bounds(size, shown);
+        const Box under = bounds(size, hidden);
+        if (filled.empty() || under.empty()) return;
+        float* around = arena.take((C() + 1) * pixels);
+        float* wide = arena.take((C() + 1) * pixels);
+        const Box close = convolve(sheet, around, channels + 1, size, kernel(double(CONTINUED)),
+                                   filled, under);
+        const Box far = convolve(sheet, wide, channels + 1, size, kernel(2.0 * double(CONTINUED)),
+                                 filled, under);
+        for (int y = far.top; y < far.bottom; ++y) {
+            for (int x = far.left; x < far.right; ++x) {
+                const std::ptrdiff_t i = std::ptrdiff_t(y) * size.width + x;
+                if (!hidden(i)) continue;
+                const bool both = y >= close.top && y < close.bottom && x >= close.left &&
+                                  x < close.right;
+                const auto value = [&](std::size_t c) {
+                    const std::size_t at = c * pixels + std::size_t(i);
+                    return (both ? around[at] : 0.0f) + WIDER * wide[at];
+                };
+                const float weight = value(C());
+                if (!(weight > FAINT)) continue;
+                for (std::size_t c = 0; c <= C(); ++c) {
+                    sheet[c * pixels + std::size_t(i)] = value(c) / weight;
+                }
             }
-            use_row(i);
         }
-        return result;
+        filled = {std::min(filled.top, under.top), std::max(filled.bottom, under.bottom),
+                  std::min(filled.left, under.left), std::max(filled.right, under.right)};
     }
 
-    void render() {
-        Planes through(std::size_t(n) * std::size_t(pixels), 1.0f);
+    // Layers are blurred and laid over one another; `front` is kept for blurs up to `sharp`.
+    void render(float sharp) {
+        std::fill(rendered, rendered + std::size_t(n) * C() * pixels, 0.0f);
+        float* through = arena.take(std::size_t(n) * pixels);
+        std::fill(through, through + std::size_t(n) * pixels, 1.0f);
+        float* flat = arena.take((C() + 1) * pixels);
         for (int layer = 0; layer < layers; ++layer) {
             if (!present[std::size_t(layer)]) continue;
-            Planes& A = colour[std::size_t(layer)];
-            A.resize(std::size_t(channels) * std::size_t(pixels));
-            const int own = sharpest(layer);
-            unmix(frame(own), rendered.data() + own * channels * pixels,
-                  through.data() + own * pixels, A.data(), channels, pixels);
-            int top, bottom;
-            const Planes flat = continued(layer, top, bottom);
+            float*& A = colour[std::size_t(layer)];
+            A = arena.take(C() * pixels);
+            const auto own = std::size_t(sharpest(layer));
+            unmix(frame(int(own)), rendering(int(own)), through + own * pixels, A, channels,
+                  std::ptrdiff_t(pixels));
+            Box filled;
+            continued(layer, flat, filled);
             for (int k = 0; k < n; ++k) {
-                Planes& blurred =
-                    sheets[std::size_t(k) * std::size_t(layers) + std::size_t(layer)];
-                blurred.resize(flat.size());
-                convolve(flat.data(), blurred.data(), channels + 1, patch.size,
-                         kernel(double(sigma(k, layer))), top, bottom);
-                cover(rendered.data() + k * channels * pixels, through.data() + k * pixels,
-                      blurred.data(), channels, pixels);
+                float* clear = through + std::size_t(k) * pixels;
+                if (asked[std::size_t(layer)] && sigma(k, layer) <= sharp) {
+                    float*& kept = front[pair(k, layer)];
+                    kept = arena.take(pixels);
+                    std::copy(clear, clear + pixels, kept);
+                }
+                Sheet& sheet = sheets[pair(k, layer)];
+                sheet.planes = arena.take((C() + 1) * pixels);
+                sheet.box = convolve(flat, sheet.planes, channels + 1, patch.size,
+                                     kernel(double(sigma(k, layer))), filled, whole(patch.size));
+                cover(rendering(k), clear, sheet.planes, channels, patch.size, sheet.box);
             }
         }
         for (int k = 0; k < n; ++k) {
-            normalise(rendered.data() + k * channels * pixels, through.data() + k * pixels, frame(k),
-                      channels, pixels);
+            normalise(rendering(k), through + std::size_t(k) * pixels, frame(k), channels,
+                      std::ptrdiff_t(pixels));
         }
     }
 };
+
+Arena& arena_of_thread() {
+    thread_local Arena arena;
+    return arena;
+}
 
 }  // namespace
 
 void edge_judge(const EdgePatch& patch, float tau2, float sharp, float* change, float* error,
                 float* colour) {
-    Work work(patch);
-    work.render();
-    const std::ptrdiff_t pixels = work.pixels;
+    Arena& arena = arena_of_thread();
+    Work work(patch, arena);
+    work.render(sharp);
+    const std::size_t plane = work.pixels, C = work.C();
+    const auto pixels = std::ptrdiff_t(plane);
     const int n = work.n, channels = work.channels;
-    const auto plane = std::size_t(pixels);
-    Planes r(work.rendered.size()), trust(std::size_t(n) * plane);
+    float* r = arena.take(std::size_t(n) * C * plane);
+    float* trust = arena.take(std::size_t(n) * plane);
     std::fill(change, change + pixels, 0.0f);
     std::fill(error, error + pixels, 0.0f);
     for (int k = 0; k < n; ++k) {
-        residuals(work.frame(k), work.rendered.data() + k * channels * pixels,
-                  r.data() + k * channels * pixels, trust.data() + k * pixels, error, tau2,
-                  channels, pixels);
+        residuals(work.frame(k), work.rendering(k), r + std::size_t(k) * C * plane,
+                  trust + std::size_t(k) * plane, error, tau2, channels, pixels);
     }
-    std::vector<bool> asked(std::size_t(work.layers), false);
-    for (std::ptrdiff_t i = 0; i < pixels; ++i) {
-        if (patch.near[i] < patch.far[i]) asked[std::size_t(patch.near[i])] = true;
-    }
-    const auto C = std::size_t(channels);
-    Planes front, back, rest, light, linear((C + 1) * plane), square((C + 2) * plane);
-    Planes linear_out(linear.size()), square_out(square.size());
+    float *back = arena.take(C * plane), *rest = arena.take(plane);
+    float *linear = arena.take((C + 1) * plane), *linear_out = arena.take((C + 1) * plane);
+    float *square = arena.take((C + 2) * plane), *square_out = arena.take((C + 2) * plane);
+    const Box all = whole(patch.size);
     for (int layer = 0; layer < work.layers; ++layer) {
-        if (!asked[std::size_t(layer)]) continue;
+        if (!work.asked[std::size_t(layer)]) continue;
+        const Box askers = bounds(patch.size, [&](std::ptrdiff_t i) {
+            return patch.near[i] == layer && patch.near[i] < patch.far[i];
+        });
         for (int k = 0; k < n; ++k) {
             if (!(work.sigma(k, layer) <= sharp)) continue;
-            light.assign(C * plane, 0.0f), front.assign(plane, 1.0f);
-            back.assign(C * plane, 0.0f), rest.assign(plane, 1.0f);
-            for (int other = 0; other < work.layers; ++other) {
-                if (!work.present[std::size_t(other)] || other == layer) continue;
-                float* acc = other < layer ? light.data() : back.data();
-                float* through = other < layer ? front.data() : rest.data();
-                cover(acc, through, work.sheet(k, other).data(), channels, pixels);
+            std::fill(back, back + C * plane, 0.0f);
+            std::fill(rest, rest + plane, 1.0f);
+            for (int other = layer + 1; other < work.layers; ++other) {
+                const Sheet& sheet = work.sheets[work.pair(k, other)];
+                if (sheet.box.empty()) continue;
+                cover(back, rest, sheet.planes, channels, patch.size, sheet.box);
             }
-            normalise(back.data(), rest.data(), work.rendered.data() + k * channels * pixels,
-                      channels, pixels);
-            weigh(r.data() + k * channels * pixels, trust.data() + k * pixels, front.data(),
-                  back.data(), linear.data(), square.data(), channels, pixels);
+            normalise(back, rest, work.rendering(k), channels, pixels);
+            weigh(r + std::size_t(k) * C * plane, trust + std::size_t(k) * plane,
+                  work.front[work.pair(k, layer)], back, linear, square, channels, pixels);
             const std::vector<float> taps = kernel(double(work.sigma(k, layer)));
-            const int height = patch.size.height;
-            convolve(linear.data(), linear_out.data(), channels + 1, patch.size, taps, 0, height);
-            convolve(square.data(), square_out.data(), channels + 2, patch.size, squared(taps), 0,
-                     height);
-            add_change(work.colour[std::size_t(layer)].data(), linear_out.data(), square_out.data(),
-                       patch.label, patch.near, patch.far, layer, change, channels, pixels);
+            convolve(linear, linear_out, channels + 1, patch.size, taps, all, askers);
+            convolve(square, square_out, channels + 2, patch.size, squared(taps), all, askers);
+            add_change(work.colour[std::size_t(layer)], linear_out, square_out, patch.label,
+                       patch.near, patch.far, layer, change, channels, pixels);
         }
     }
-    for (std::ptrdiff_t i = 0; i < pixels; ++i) {
-        const Planes& A = work.colour[std::size_t(patch.label[i])];
-        for (int c = 0; c < channels; ++c) {
-            colour[c * pixels + i] = A[std::size_t(c * pixels + i)];
-        }
+    for (std::size_t i = 0; i < plane; ++i) {
+        const float* A = work.colour[std::size_t(patch.label[i])];
+        for (std::size_t c = 0; c < C; ++c) colour[c * plane + i] = A[c * plane + i];
     }
 }
 
 void edge_plain_error(const EdgePatch& patch, float tau2, float* error) {
-    const Work work(patch);
-    const std::ptrdiff_t pixels = work.pixels;
-    const int channels = work.channels, height = patch.size.height;
-    Planes sharp(std::size_t(channels) * std::size_t(pixels));
-    std::vector<bool> shown(std::size_t(work.layers), false);
+    Arena& arena = arena_of_thread();
+    const Work work(patch, arena);
+    const std::size_t plane = work.pixels, C = work.C();
+    const auto pixels = std::ptrdiff_t(plane);
+    const int channels = work.channels;
+    float *sharp = arena.take(C * plane), *blurred = arena.take(C * plane);
+    float *rendered = arena.take(C * plane), *r = arena.take(C * plane);
+    float* trust = arena.take(plane);
     std::vector<int> own;
-    for (int layer = 0; layer < work.layers; ++layer) own.push_back(work.sharpest(layer));
-    for (std::ptrdiff_t i = 0; i < pixels; ++i) {
-        shown[std::size_t(patch.label[i])] = true;
+    std::vector<Box> shown;
+    for (int layer = 0; layer < work.layers; ++layer) {
+        own.push_back(work.sharpest(layer));
+        shown.push_back(
+            bounds(patch.size, [&](std::ptrdiff_t i) { return patch.label[i] == layer; }));
+    }
+    for (std::size_t i = 0; i < plane; ++i) {
         const float* frame = work.frame(own[std::size_t(patch.label[i])]);
-        for (int c = 0; c < channels; ++c) sharp[std::size_t(c * pixels + i)] = frame[c * pixels + i];
+        for (std::size_t c = 0; c < C; ++c) sharp[c * plane + i] = frame[c * plane + i];
     }
     std::fill(error, error + pixels, 0.0f);
-    Planes blurred(sharp.size()), rendered(sharp.size()), r(sharp.size());
-    Planes trust(static_cast<std::size_t>(pixels));
     for (int k = 0; k < work.n; ++k) {
         for (int layer = 0; layer < work.layers; ++layer) {
-            if (!shown[std::size_t(layer)]) continue;
-            convolve(sharp.data(), blurred.data(), channels, patch.size,
-                     kernel(double(work.sigma(k, layer))), 0, height);
-            for (std::ptrdiff_t i = 0; i < pixels; ++i) {
+            if (shown[std::size_t(layer)].empty()) continue;
+            convolve(sharp, blurred, channels, patch.size, kernel(double(work.sigma(k, layer))),
+                     whole(patch.size), shown[std::size_t(layer)]);
+            for (std::size_t i = 0; i < plane; ++i) {
                 if (patch.label[i] != layer) continue;
-                for (int c = 0; c < channels; ++c) {
-                    const auto at = std::size_t(c * pixels + i);
-                    rendered[at] = blurred[at];
+                for (std::size_t c = 0; c < C; ++c) {
+                    rendered[c * plane + i] = blurred[c * plane + i];
                 }
             }
         }
-        residuals(work.frame(k), rendered.data(), r.data(), trust.data(), error, tau2, channels,
-                  pixels);
+        residuals(work.frame(k), rendered, r, trust, error, tau2, channels, pixels);
+    }
+}
+
+void edge_convolve(const float* planes, int count, const float* taps, int taps_count, float* out,
+                   Size size) {
+    constexpr int BAND = 64;  // rows: what is read again and again stays in the cache
+    const std::vector<float> all(taps, taps + taps_count);
+    for (int top = 0; top < size.height; top += BAND) {
+        const Box band{top, std::min(top + BAND, size.height), 0, size.width};
+        convolve(planes, out, count, size, all, whole(size), band);
     }
 }
 

@@ -1,4 +1,4 @@
-"""The kernels of the edge stage: what `varfocus.edges.judge` defines."""
+"""The kernels of the edge stage: what `varfocus.edges.render` and `.judge` define."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ from varfocus.native import kernels
 
 Float = NDArray[np.float32]
 Labels = NDArray[np.int32]
+
+
+def convolved(planes: Float, taps: Float) -> Float:
+    """Return planes filtered along both axes: `varfocus.edges.render.convolved`."""
+    out = np.empty(planes.shape, np.float32)
+    kernels.edge_convolve(np.ascontiguousarray(planes), np.ascontiguousarray(taps), out)
+    return out
 
 
 def judge(

@@ -294,5 +294,8 @@ struct EdgePatch {
 void edge_judge(const EdgePatch& patch, float tau2, float sharp, float* change, float* error,
                 float* colour);
 void edge_plain_error(const EdgePatch& patch, float tau2, float* error);
+// planes, out: (count, H, W); an odd number of taps.
+void edge_convolve(const float* planes, int count, const float* taps, int taps_count, float* out,
+                   Size size);
 
 }  // namespace varfocus

@@ -628,6 +628,18 @@ void edge_plain_error(Stack<const float> frames, Labels label, Labels near, Labe
     varfocus::edge_plain_error(patch, tau2, error.data());
 }
 
+void edge_convolve(Planes<const float> planes, Vector<const float> taps, Planes<float> out) {
+    const Size size = size_of(planes.shape(1), planes.shape(2));
+    require(planes.shape(0) >= 1 && planes.shape(0) <= LONGEST_SIDE, "expected at least one plane");
+    require_planes("out", out, planes.shape(0), size);
+    require(out.data() != planes.data(), "expected out apart from planes");
+    require(taps.shape(0) % 2 == 1 && taps.shape(0) <= LONGEST_SIDE,
+            "expected an odd number of taps");
+    nb::gil_scoped_release release;
+    varfocus::edge_convolve(planes.data(), int(planes.shape(0)), taps.data(), int(taps.shape(0)),
+                            out.data(), size);
+}
+
 }  // namespace
 
 NB_MODULE(_kernels, m) {
@@ -706,6 +718,7 @@ NB_MODULE(_kernels, m) {
           array("offsets"), array("weight"), "step"_a, "alpha"_a, "epsilon"_a, "sigma"_a,
           array("d"), array("p"), "iterations"_a, "threads"_a);
 
+    m.def("edge_convolve", &edge_convolve, array("planes"), array("taps"), array("out"));
     m.def("edge_judge", &edge_judge, array("frames"), array("label"), array("near"), array("far"),
           array("sigma"), "tau2"_a, "sharp"_a, array("change"), array("error"), array("colour"));
     m.def("edge_plain_error", &edge_plain_error, array("frames"), array("label"), array("near"),
