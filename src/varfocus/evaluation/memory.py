@@ -57,7 +57,7 @@ def _weigh(stack: FocusStack, method: str) -> float | None:
 
 def main(frames: str, method: str) -> None:
     """Print the peak memory of a method on saved frames."""
-    array, params = np.load(frames), Params.from_keywords(method)
+    array, params = np.load(frames), Params.from_keywords(method, align="none")
     stack = FocusStack.from_array(array)
     # Imports and threads are not the method's memory: a tiny run first.
     run(FocusStack.from_array(array[:, :TINY, :TINY]), params)

@@ -22,6 +22,9 @@ BEST = f"{YARDSTICK}, best α"
 JUDGED = "robust"
 """The method that the goals speak of: what "auto" means."""
 
+IN_PLACE = {"align": "none"}
+"""Where the truth is known pixel by pixel, frames must stay where they are."""
+
 METHOD_NAMES = tuple(method for method in METHODS if method != DEFAULT_METHOD)
 
 
@@ -162,10 +165,10 @@ def evaluate(
 
 def _outcome(scene: Scene, seed: int, methods: Sequence[str]) -> Outcome:
     case = scene.make(seed)
-    usual = Params.from_keywords(YARDSTICK)
+    usual = Params.from_keywords(YARDSTICK, **IN_PLACE)
     weights = SWEEP if scene.swept else (usual.solve.alpha,)
     sweep = {
-        alpha: _run(case, Params.from_keywords(YARDSTICK, alpha=alpha))
+        alpha: _run(case, Params.from_keywords(YARDSTICK, alpha=alpha, **IN_PLACE))
         for alpha in sorted({*weights, usual.solve.alpha})
     }
     best = min(sweep, key=lambda alpha: sweep[alpha].scores.rmse)
@@ -173,7 +176,7 @@ def _outcome(scene: Scene, seed: int, methods: Sequence[str]) -> Outcome:
     if scene.swept:
         runs[BEST] = sweep[best]
     others = [method for method in methods if method != YARDSTICK]
-    runs |= {method: _run(case, Params.from_keywords(method)) for method in others}
+    runs |= {method: _run(case, Params.from_keywords(method, **IN_PLACE)) for method in others}
     # The yardstick after the others, the method that is judged by it last.
     order = sorted(runs, key=lambda method: (method == JUDGED, method == BEST, method == YARDSTICK))
     return Outcome(
