@@ -101,7 +101,7 @@ class Workspace:
         def report(message: Report) -> None:
             loop.call_soon_threadsafe(self._hear, message)
 
-        self._quick, self._thorough = Worker(report), Worker(report)
+        self._quick, self._thorough = Worker(report), Worker(report, patient=True)
 
     def close(self) -> None:
         """End the workers and remove every trace."""
