@@ -167,7 +167,10 @@ export class Controls {
         "details",
         { open },
         el("summary", {}, "All parameters"),
-        ...rest.map((p) => this.field(method, p)),
+        ...[...new Set(rest.map((p) => p.group))].flatMap((group) => [
+          group ? el("h3", {}, group) : "",
+          ...rest.filter((p) => p.group === group).map((p) => this.field(method, p)),
+        ]),
         el("button", { type: "button", onclick: () => {
           this.values[method.name] = {};
           this.show();
