@@ -21,7 +21,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-PATIENCE = 1_800_000
+PATIENCE = 600_000
 SINGLE_CHANGES = 15
 DRAGS = 5
 FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
@@ -103,8 +103,10 @@ def served(*source: str) -> Iterator[str]:
     )
     assert process.stdout is not None
     with process:
-        yield process.stdout.readline().strip()
-        process.send_signal(signal.SIGINT)
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.send_signal(signal.SIGINT)
 
 
 def opened(browser: Browser, address: str, example: bool) -> Page:
