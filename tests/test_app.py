@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +16,8 @@ from starlette.websockets import WebSocketDisconnect
 
 from varfocus.app import schema, server, tiles
 from varfocus.app.guard import HEADERS
+from varfocus.cli.app import said as options_of
+from varfocus.cli.source import Focus, calibrated
 from varfocus.errors import InputError
 from varfocus.export import images
 from varfocus.io import read_stack
@@ -226,6 +231,69 @@ def test_a_saved_result_opens_with_its_frames(
         assert client.get(f"/api/results/{version}/curve?x=64&y=0").status_code == 400
         assert client.get(f"/api/results/{version}/products/depth.glb").content[:4] == b"glTF"
     assert not (tmp_path / "result" / "depth.glb").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "rearranged", "parameters"),
+    [
+        (Focus(z_step="2um", pixel_size="0.5um"), "", {"method": "classic", "window": 5}),
+        (Focus(reverse=True, invert=True), "", {"sharper": 2.0, "align": "shift", "front": 1}),
+        (Focus(), "reversed", {"method": "classic", "auto_order": True}),
+        (Focus(), "left out", {"method": "classic", "border": "mask"}),
+    ],
+)
+def test_the_command_repeats_the_result(
+    shots: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    said: Focus,
+    rearranged: str,
+    parameters: dict[str, object],
+) -> None:
+    monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
+    stack = calibrated(read_stack(str(shots), reverse=said.reverse), said)
+    page = server.Page(stack, [str(shots)], options_of(said))
+    with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}") as client:
+        client.get(f"/?token={TOKEN}")
+        ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
+        arranged = {
+            "order": ids[::-1] if rearranged == "reversed" else ids,
+            "excluded": [ids[1]] if rearranged == "left out" else [],
+        }
+        client.post("/api/arrange", json=arranged, headers=ORIGIN)
+        client.post("/api/solve", json={"parameters": parameters}, headers=ORIGIN)
+        result = wait_for(client, 120, "result")
+        depth = client.get(f"/api/results/{result['version']}/products/depth.tif").content
+    words = shlex.split(result["command"])
+    monkeypatch.chdir(tmp_path)
+    finished = subprocess.run(
+        [sys.executable, "-m", *words, "--no-report"], capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert (tmp_path / "result" / "depth.tif").read_bytes() == depth
+
+
+def test_no_command_is_better_than_a_wrong_one(shots: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
+    said = Focus(z_step="2um")
+    page = server.Page(calibrated(read_stack(str(shots)), said), [str(shots)], options_of(said))
+    with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}") as client:
+        client.get(f"/?token={TOKEN}")
+        ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
+        client.post("/api/arrange", json={"order": ids, "excluded": [ids[2]]}, headers=ORIGIN)
+        assert page.workspace.command(Params("classic")) == ""
+
+
+def test_the_page_names_no_files_of_the_server(client: TestClient, shots: Path) -> None:
+    offered = {p["name"]: p["group"] for m in schema.methods() for p in m["parameters"]}
+    assert "transforms_from" not in offered
+    assert offered["border"] == "Alignment"
+    for path in sorted(shots.iterdir()):
+        upload(client, path)
+    body = {"parameters": {"transforms_from": "/etc/passwd"}}
+    answer = client.post("/api/solve", json=body, headers=ORIGIN)
+    assert answer.status_code == 400
+    assert "transforms_from" in answer.json()["message"]
 
 
 def test_frames_are_reordered_and_left_out(client: TestClient, shots: Path) -> None:

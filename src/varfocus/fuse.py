@@ -129,6 +129,29 @@ def fuse(
     return Fused(image.reshape(stack.frames[0].shape), source)
 
 
+def pick(stack: FocusStack, index: NDArray[np.float32]) -> Fused:
+    """Take each pixel from the frame nearest to its depth: a sketch of what `fuse` composes.
+
+    Parameters
+    ----------
+    stack : FocusStack
+        Frames; each is decoded once.
+    index : ndarray of shape (H, W), float32
+        Depth in fractional 0-based frame numbers.
+
+    Returns
+    -------
+    Fused
+        Image and source map.
+    """
+    source = np.rint(_checked(index, stack)).astype(np.uint16)
+    image = np.empty(stack.frames[0].shape, stack.dtype)
+    for k, frame in enumerate(stack.ahead()):
+        chosen = source == k
+        image[chosen] = frame[chosen]
+    return Fused(image, source)
+
+
 class Blend:
     """What is kept while the frames pass: B_l, and the sharpest coefficient so far.
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from varfocus import classic, curve, depth, memory, native, robust
-from varfocus.align import align
+from varfocus.align import Alignment, align
 from varfocus.contrast import (
     box_mean,
     gaussian,
@@ -30,12 +30,19 @@ from varfocus.energy import ContrastTerm
 from varfocus.errors import NoContrastError, VarfocusWarning
 from varfocus.estimate import Estimate
 from varfocus.front import contrast_pass
-from varfocus.fuse import fuse
+from varfocus.fuse import fuse, pick
 from varfocus.minimise import minimise
-from varfocus.params import DEFAULT_METHOD, CurveParams, Params, Resources, RobustParams
+from varfocus.params import (
+    DEFAULT_METHOD,
+    AlignParams,
+    CurveParams,
+    Params,
+    Resources,
+    RobustParams,
+)
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Result
-from varfocus.stack import FocusStack
+from varfocus.stack import ArrayFrame, FocusStack
 
 CONFIDENCE_WINDOW = 9
 """Side in pixels of the window over which contrast curves are averaged to judge the result."""
@@ -124,6 +131,7 @@ def run(
     progress: Progress = silent,
     resources: Resources = Resources(),
     kept: Kept | None = None,
+    sketch: bool = False,
 ) -> Result:
     """Reconstruct with validated parameters; `reconstruct` is the friendlier way in.
 
@@ -140,6 +148,9 @@ def run(
     kept : Kept, optional
         What earlier runs of the same stack have left: a change of the smoothness alone then needs
         neither alignment nor contrast again. Costs the memory to hold it.
+    sketch : bool
+        For small frames, to answer at once: depth jumps are not sharpened, and every pixel of the
+        all-in-focus image is taken from a single frame. Aligned frames stay in memory.
 
     Returns
     -------
@@ -152,13 +163,18 @@ def run(
     began = time.perf_counter()
     original = stack
     with native.use_threads(resources.threads):
-        aligning = partial(align, original, params.align, progress)
-        stack, alignment = kept.once("aligned", params.align, aligning) if kept else aligning()
+        aligning = partial(_aligned, original, params.align, progress, sketch)
+        key = params.align, sketch
+        stack, alignment = kept.once("aligned", key, aligning) if kept else aligning()
         params, notes = fitting_degree(stack, params)
         notes = [*changes, *alignment.warnings, *notes]
         room = memory.room_for_volumes(stack, params, limit)
-        found = estimate(stack, params, progress, room, kept)
-        fused = fuse(stack, found.index, params.fusion, progress)
+        if sketch:
+            found = estimate(stack, _without_edges(params), progress, room, kept)
+            fused = pick(stack, found.index)
+        else:
+            found = estimate(stack, params, progress, room, kept)
+            fused = fuse(stack, found.index, params.fusion, progress)
     image = fused.image
     if found.unmixed is not None:
         image = unveiled(image, *found.unmixed, stack.scale)
@@ -196,6 +212,23 @@ def run(
         alignment=alignment,
         original=original,
     )
+
+
+def _aligned(
+    stack: FocusStack, params: AlignParams, progress: Progress, hold: bool
+) -> tuple[FocusStack, Alignment]:
+    """Align, and on request resample every frame for good."""
+    aligned, alignment = align(stack, params, progress)
+    if hold:
+        frames = [ArrayFrame(f.name, aligned.read(k)) for k, f in enumerate(aligned.frames)]
+        aligned = replace(aligned, frames=frames)
+    return aligned, alignment
+
+
+def _without_edges(params: Params) -> Params:
+    if params.method != "robust":
+        return params
+    return replace(params, robust=replace(params.robust, edges="off"))
 
 
 def estimate(

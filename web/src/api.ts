@@ -6,6 +6,8 @@ export interface Parameter {
   choices: string[] | null;
   default: number | string | boolean | null;
   about: string;
+  /** Heading; empty for parameters of the method itself. */
+  group: string;
 }
 
 export interface Method {

@@ -31,6 +31,9 @@ const KNOBS: Record<string, { title: string; low: string; high: string; scale: S
   },
 };
 
+/** Milliseconds between two words about progress: more cost more than they tell. */
+const TOLD_EVERY = 100;
+
 const METHOD_WORDS: Record<string, string> = {
   auto: "Automatic",
   robust: "Robust",
@@ -47,6 +50,7 @@ export class Controls {
   private progress = el("div", { class: "progress", id: "progress", hidden: true });
   private outcome = el("div", { class: "outcome", id: "outcome" });
   private began = 0;
+  private told = 0;
   private stage = "";
   private stageBegan = 0;
 
@@ -105,6 +109,8 @@ export class Controls {
       return;
     }
     const now = performance.now();
+    if (this.began && busy.done < busy.total && now - this.told < TOLD_EVERY) return;
+    this.told = now;
     if (!this.began) this.began = now;
     if (busy.stage !== this.stage || busy.done === 0) [this.stage, this.stageBegan] = [busy.stage, now];
     const share = busy.total ? busy.done / busy.total : 0;
@@ -161,7 +167,10 @@ export class Controls {
         "details",
         { open },
         el("summary", {}, "All parameters"),
-        ...rest.map((p) => this.field(method, p)),
+        ...[...new Set(rest.map((p) => p.group))].flatMap((group) => [
+          group ? el("h3", {}, group) : "",
+          ...rest.filter((p) => p.group === group).map((p) => this.field(method, p)),
+        ]),
         el("button", { type: "button", onclick: () => {
           this.values[method.name] = {};
           this.show();

@@ -392,19 +392,39 @@ async function load(): Promise<void> {
   showState();
 }
 
-let solving: Promise<unknown> = Promise.resolve();
+/** What was asked for last and is not answered (its version is known a little later). */
+let asked: { version: number } | null = null;
+/** The newest version that was answered, and what waits for it. */
+let answered = 0;
 let following: { parameters: Values; settled: boolean } | null = null;
 
-/** Newest wins, here as on the server: while a request is on its way only the last one waits. */
+/**
+ * Newest wins: while a slider moves one answer is awaited, so that there is something to see, and
+ * only the last change waits. What has settled does not wait.
+ */
 function solve(parameters: Values, settled: boolean): void {
-  const waiting = following !== null;
   following = { parameters, settled };
-  if (waiting) return;
-  solving = solving.then(() => {
-    const body = following;
-    following = null;
-    return attempt(() => post("/api/solve", body));
+  if (!asked || (settled && asked.version)) void sendFollowing();
+}
+
+async function sendFollowing(): Promise<void> {
+  const body = following;
+  following = null;
+  asked = null;
+  if (!body) return;
+  const mine = (asked = { version: 0 });
+  await attempt(async () => {
+    mine.version = (await post<{ version: number }>("/api/solve", body)).version;
   });
+  if (asked !== mine) return;
+  const next = following as { settled: boolean } | null; // it may have come in the meantime
+  if (!mine.version || answered >= mine.version || next?.settled) void sendFollowing();
+}
+
+/** An answer, of whatever kind, is there: the next may follow. */
+function answer(version: number): void {
+  answered = version;
+  if (asked?.version && version >= asked.version) void sendFollowing();
 }
 
 controls.changed = (parameters, settled, asked) => {
@@ -437,6 +457,7 @@ function hear(event: Event): void {
       controls.setBusy(event);
       break;
     case "idle":
+      following = asked = null;
       state.busy = null;
       controls.setBusy(null);
       break;
@@ -453,7 +474,8 @@ function hear(event: Event): void {
       controls.setResult(event.result);
       for (const section of sections) section.hidden = false;
       refresh();
-      void probe();
+      answer(event.result.version);
+      if (!event.result.preview) void probe(); // while a slider moves the worker has better to do
       break;
     }
     case "saved": {
@@ -464,6 +486,7 @@ function hear(event: Event): void {
       break;
     }
     case "failed":
+      answer(event.version ?? asked?.version ?? 0);
       state.busy = null;
       controls.setBusy(null);
       say(event.message);
@@ -604,7 +627,10 @@ async function begin(): Promise<void> {
   new ResizeObserver(() => showHeads()).observe(byId("stage"));
   let lost = false;
   listen(hear, (connected) => {
-    if (connected && lost) void attempt(load);
+    if (connected && lost) {
+      following = asked = null;
+      void attempt(load);
+    }
     if (!connected && !lost) say("The page lost its server. It reconnects as soon as varfocus runs again.", "note");
     lost = !connected;
   });

@@ -74,6 +74,8 @@ export class Viewer {
   /** Centre in image pixels, and screen pixels per image pixel; null fits the image. */
   private view: { x: number; y: number; scale: number } | null = null;
   private panes: Pane[] = [];
+  /** What each pane showed last in full; it stays until the next is here. */
+  private shown: (Source | null)[] = [];
   private tiles = new Map<string, Tile>();
   private loading = new Map<string, AbortController>();
   private failed = new Set<string>();
@@ -169,6 +171,9 @@ export class Viewer {
   setPanes(panes: Pane[]): void {
     this.panes = panes;
     this.failed.clear();
+    for (const { source, other } of panes) {
+      for (const one of [source, other]) if (one) this.loadCoarsest(one);
+    }
     this.redraw();
   }
 
@@ -298,14 +303,14 @@ export class Viewer {
     this.panes.forEach((pane, k) => {
       const rect = rects[k]!;
       const split = rect.x + rect.width * this.divider;
-      if (pane.source) {
-        this.drawSource(pane.source, rect, pane.other ? { ...rect, width: split - rect.x } : rect, wanted);
-      }
-      if (pane.other) {
-        const right = { ...rect, x: split, width: rect.x + rect.width - split };
-        this.drawSource(pane.other, rect, right, wanted);
-      }
+      const left = pane.other ? { ...rect, width: split - rect.x } : rect;
+      this.drawNewest(2 * k, pane.source, rect, left, wanted);
+      const right = { ...rect, x: split, width: rect.x + rect.width - split };
+      this.drawNewest(2 * k + 1, pane.other ?? null, rect, right, wanted);
     });
+    this.shown.length = 2 * this.panes.length;
+    const keys = this.shown.flatMap((source) => source?.key ?? []).join(" ");
+    if (keys !== this.canvas.dataset["shown"]) this.canvas.dataset["shown"] = keys;
     for (const [key, controller] of this.loading) {
       if (!wanted.has(key)) {
         controller.abort();
@@ -318,6 +323,15 @@ export class Viewer {
     context.clearRect(0, 0, width, height);
     this.decorate?.(context, rects);
     this.viewed?.();
+  }
+
+  /** Draw a source, over what was there before as long as its own tiles are on their way. */
+  private drawNewest(place: number, source: Source | null, rect: Rect, clip: Rect, wanted: Set<string>): void {
+    const before = this.shown[place];
+    const here = source && this.tiles.has(this.key(source, this.levels(source) - 1, 0, 0));
+    if (source && before && before.key !== source.key && !here) this.drawSource(before, rect, clip, wanted);
+    if (source) this.drawSource(source, rect, clip, wanted);
+    if (!source || here) this.shown[place] = source;
   }
 
   private drawSource(source: Source, rect: Rect, clip: Rect, wanted: Set<string>): void {
@@ -395,6 +409,12 @@ export class Viewer {
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, large);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
+  }
+
+  /** Ask for what is drawn first at once: the next drawing may be a while off. */
+  private loadCoarsest(source: Source): void {
+    const level = this.levels(source) - 1;
+    if (!this.tiles.has(this.key(source, level, 0, 0))) this.load(source, level, 0, 0);
   }
 
   private load(source: Source, level: number, column: number, row: number): void {

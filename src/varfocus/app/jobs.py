@@ -6,6 +6,7 @@ jobs, such as frames at preview size, stays on the worker's `Bench`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,8 +28,10 @@ from varfocus.stack import ArrayFrame, FocusStack
 from varfocus.witness import Place, contrast_curves
 
 PREVIEW_SIDE = 448
-"""Longest side in pixels at which a change is answered at once."""
+"""Longest side in pixels at which a change is answered at once, at most."""
 
+PREVIEW_VOXELS = 1_500_000
+"""Pixels of all frames together at which a change is answered at once, at most."""
 
 HELD_BYTES = 768 << 20
 """Stacks up to this size are held in memory, to answer clicks at once."""
@@ -40,8 +43,8 @@ class Bench:
 
     Attributes
     ----------
-    small : dict of int to ArrayFrame
-        Frames at preview size, by the page's number of the frame.
+    small : dict of (int, int) to ArrayFrame
+        Frames at preview size, by the page's number of the frame and by how much it was shrunk.
     saved : SavedResult or None
         The result that was measured last.
     large : dict of int to ArrayFrame
@@ -52,7 +55,7 @@ class Bench:
         What runs of these frames have in common.
     """
 
-    small: dict[int, ArrayFrame] = field(default_factory=dict)
+    small: dict[tuple[int, int], ArrayFrame] = field(default_factory=dict)
     saved: SavedResult | None = None
     large: dict[int, ArrayFrame] = field(default_factory=dict)
     made: tuple[int, Result] | None = None
@@ -84,10 +87,17 @@ class Bench:
 
     def preview(self, stack: FocusStack, ids: Sequence[int]) -> FocusStack:
         """Return the stack at preview size, decoding what is not there yet."""
-        for k, frame_id in enumerate(ids):
-            if frame_id not in self.small:
-                self.small[frame_id] = shrunk(stack, k)
-        return FocusStack([self.small[i] for i in ids], stack.focus, stack.unit)
+        frames = [self.shrunk(stack, k, frame_id) for k, frame_id in enumerate(ids)]
+        return replace(stack, frames=frames, pixel_size=None)
+
+    def shrunk(self, stack: FocusStack, k: int, frame_id: int) -> ArrayFrame:
+        """Return one frame at preview size, decoded once."""
+        factor = shrink_factor(len(stack), *stack.shape)
+        if (frame_id, factor) not in self.small:
+            for old in [key for key in self.small if key[1] != factor]:
+                del self.small[old]
+            self.small[frame_id, factor] = shrunk(stack, k, factor)
+        return self.small[frame_id, factor]
 
 
 class Job(Protocol):
@@ -130,14 +140,12 @@ class LoadPreviews:
         n = len(self.stack)
         for k, frame_id in enumerate(self.ids):
             progress("reading", k, n)
-            if frame_id not in bench.small:
-                bench.small[frame_id] = shrunk(self.stack, k)
-            pixels = bench.small[frame_id].pixels
+            pixels = bench.shrunk(self.stack, k, frame_id).pixels
             target = self.folder / str(frame_id)
             target.mkdir(parents=True, exist_ok=True)
             np.save(target / "preview.npy", as_rgba(pixels, self.stack.scale, white(self.stack)))
         progress("reading", n, n)
-        height, width = bench.small[self.ids[0]].pixels.shape[:2]
+        height, width = pixels.shape[:2]
         return {"width": width, "height": height}
 
 
@@ -202,7 +210,9 @@ class Solve:
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
         """Reconstruct and write the maps."""
         stack = bench.preview(self.stack, self.ids) if self.preview else self.stack
-        result = pipeline.run(stack, self.params, progress, Resources(), bench.known(self.ids))
+        result = pipeline.run(
+            stack, self.params, progress, Resources(), bench.known(self.ids), sketch=self.preview
+        )
         bench.made = None if self.preview else (self.id, result)
         return show_result(result, self.folder)
 
@@ -540,11 +550,10 @@ def shown_range(name: str, values: NDArray[np.float32]) -> list[float]:
     return [float(low), float(high)] if high > low else [float(low), float(low) + 1.0]
 
 
-def shrunk(stack: FocusStack, k: int) -> ArrayFrame:
-    """Decode a frame and average it down to preview size, in its own dtype."""
+def shrunk(stack: FocusStack, k: int, factor: int) -> ArrayFrame:
+    """Decode a frame and average blocks of `factor` pixels each way, in its own dtype."""
     pixels = stack.read(k)
     height, width = pixels.shape[:2]
-    factor = shrink_factor(height, width)
     rows, columns = height // factor, width // factor
     blocks = pixels[: rows * factor, : columns * factor].reshape(
         rows, factor, columns, factor, *pixels.shape[2:]
@@ -555,9 +564,10 @@ def shrunk(stack: FocusStack, k: int) -> ArrayFrame:
     return ArrayFrame(stack.frames[k].name, mean.astype(pixels.dtype))
 
 
-def shrink_factor(height: int, width: int) -> int:
-    """Return by how much a frame is made smaller for the preview."""
-    return max(-(-max(height, width) // PREVIEW_SIDE), 1)
+def shrink_factor(n: int, height: int, width: int) -> int:
+    """Return by how much `n` frames are made smaller for the preview."""
+    many = math.ceil(math.sqrt(n * height * width / PREVIEW_VOXELS))
+    return max(-(-max(height, width) // PREVIEW_SIDE), many, 1)
 
 
 def white(stack: FocusStack) -> float:

@@ -12,10 +12,17 @@ import types
 from dataclasses import fields
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from varfocus.params import STAGES, STAGES_OF_METHOD, Params
+from varfocus.params import COMMON_STAGES, STAGES, STAGES_OF_METHOD, Params
 
 KNOBS = {"robust": "smoothness", "auto": "smoothness", "paper": "alpha", "classic": "window"}
 """The parameter of each method that deserves a slider."""
+
+
+GROUPS = {"align": "Alignment", "fusion": "All-in-focus image"}
+"""Headings of the stages that every method has."""
+
+NOT_OFFERED = ("transforms_from",)
+"""Parameters that name files of the server; the page has no business with those."""
 
 
 def methods() -> list[dict[str, Any]]:
@@ -25,7 +32,8 @@ def methods() -> list[dict[str, Any]]:
     -------
     list of dict
         ``name``, ``about``, ``knob`` and ``parameters``, each of which has ``name``, ``type``
-        ("number", "whole" or "choice"), ``default``, ``choices`` and ``about``.
+        ("number", "whole" or "choice"), ``default``, ``choices``, ``about`` and ``group``, which is
+        empty for those of the method itself.
     """
     hints = get_type_hints(Params)
     about = explanations(Params)["method"]
@@ -35,10 +43,10 @@ def methods() -> list[dict[str, Any]]:
             "about": about,
             "knob": KNOBS[method],
             "parameters": [
-                _describe(stage, field.name)
-                for name in STAGES_OF_METHOD[method]
-                for stage in (STAGES[name],)
-                for field in fields(stage)
+                _describe(STAGES[name], field.name) | {"group": GROUPS.get(name, "")}
+                for name in (*STAGES_OF_METHOD[method], *COMMON_STAGES)
+                for field in fields(STAGES[name])
+                if field.name not in NOT_OFFERED
             ],
         }
         for method in get_args(hints["method"])

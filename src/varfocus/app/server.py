@@ -8,7 +8,7 @@ import json
 import math
 import re
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -68,12 +68,17 @@ class Page:
     ----------
     content : FocusStack, SavedResult or None
         What to begin with: frames, or a result.
-    source : str
-        What the user called them.
+    source, options : sequence of str
+        What the user called them, and said about them, on the command line.
     """
 
-    def __init__(self, content: FocusStack | SavedResult | None = None, source: str = "") -> None:
-        self._content, self._source = content, source
+    def __init__(
+        self,
+        content: FocusStack | SavedResult | None = None,
+        source: Sequence[str] = (),
+        options: Sequence[str] = (),
+    ) -> None:
+        self._content, self._source, self._options = content, source, options
         self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
         self._uploads = 0
 
@@ -83,7 +88,7 @@ class Page:
         self.workspace = Workspace(self._publish)
         try:
             if isinstance(self._content, FocusStack):
-                self.workspace.open(self._content, self._source)
+                self.workspace.open(self._content, self._source, self._options)
             elif self._content is not None:
                 self.workspace.open_result(self._content)
             yield
@@ -133,7 +138,7 @@ class Page:
         """Open a simulated scene, from files like any other."""
         folder = self.workspace.folder / "example"
         await asyncio.to_thread(_write_example, folder)
-        self.workspace.open(read_stack(str(folder)), "example")
+        self.workspace.open(read_stack(str(folder)), ["example"])
         return JSONResponse({})
 
     async def clear(self, _: Request) -> Response:

@@ -6,6 +6,7 @@ the next report of progress; to stop it at once it is terminated, and a fresh on
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from multiprocessing import get_context
@@ -29,17 +30,19 @@ class Worker:
     ----------
     report : callable
         Called with every `Report`, on a thread of its own.
+    patient : bool
+        Leave the processors to others while they have work to do.
     """
 
-    def __init__(self, report: Callable[[Report], None]) -> None:
-        self._report = report
+    def __init__(self, report: Callable[[Report], None], *, patient: bool = False) -> None:
+        self._report, self._patient = report, patient
         self._spawn()
 
     def _spawn(self) -> None:
         context = get_context("spawn")
         here, there = context.Pipe()
         self._connection: Connection[Any, Report] = here
-        self._process = context.Process(target=serve, args=(there,), daemon=True)
+        self._process = context.Process(target=serve, args=(there, self._patient), daemon=True)
         self._process.start()
         there.close()
         self._waiting: dict[int, None] = {}
@@ -89,8 +92,10 @@ class Worker:
         self._process.join()
 
 
-def serve(connection: Connection[Report, Any]) -> None:
+def serve(connection: Connection[Report, Any], patient: bool) -> None:
     """Work through jobs until the other end hangs up; the main function of the process."""
+    if patient and hasattr(os, "nice"):  # not on Windows
+        os.nice(10)
     from varfocus.app.jobs import Bench  # the numerics load here, not in the server
 
     bench, waiting = Bench(), list[Any]()

@@ -31,11 +31,12 @@ from varfocus.app.jobs import (
     ShowFrame,
     Solve,
 )
+from varfocus.app.schema import NOT_OFFERED
 from varfocus.app.worker import Report, Worker
 from varfocus.errors import InputError, ParameterError, VarfocusError
 from varfocus.io import read_stack
 from varfocus.io.frames import probe_files
-from varfocus.params import STAGES, STAGES_OF_METHOD, Params
+from varfocus.params import COMMON_STAGES, STAGES, STAGES_OF_METHOD, Params
 from varfocus.saved import SavedResult
 from varfocus.stack import FRAMES, FocusStack, Frame
 from varfocus.units import PixelSize
@@ -86,7 +87,10 @@ class Workspace:
         self._publish = publish
         self._numbers = itertools.count(1)
         self._frames: list[PageFrame] = []
-        self._unit, self._source = FRAMES, ""
+        self._unit, self._inverted = FRAMES, False
+        self._source: Sequence[str] = ()
+        self._options: Sequence[str] | None = ()
+        self._opened: list[int] = []
         self._pixel: PixelSize | None = None
         self._results: dict[int, dict[str, Any]] = {}
         self._asked: dict[int, Solve] = {}
@@ -101,7 +105,7 @@ class Workspace:
         def report(message: Report) -> None:
             loop.call_soon_threadsafe(self._hear, message)
 
-        self._quick, self._thorough = Worker(report), Worker(report)
+        self._quick, self._thorough = Worker(report), Worker(report, patient=True)
 
     def close(self) -> None:
         """End the workers and remove every trace."""
@@ -111,8 +115,20 @@ class Workspace:
 
     # Frames
 
-    def open(self, stack: FocusStack, source: str = "") -> None:
-        """Work on these frames from now on."""
+    def open(
+        self, stack: FocusStack, source: Sequence[str] = (), options: Sequence[str] | None = ()
+    ) -> None:
+        """Work on these frames from now on.
+
+        Parameters
+        ----------
+        stack : FocusStack
+            Frames.
+        source : sequence of str
+            What the user called them on the command line.
+        options : sequence of str or None
+            What was said about them there; None if that is not known.
+        """
         self.clear()
         files: Sequence[Path | None] = stack.files or [None] * len(stack)
         paths = files if len(files) == len(stack) else [files[0]] * len(stack)
@@ -121,7 +137,9 @@ class Workspace:
             PageFrame(next(self._numbers), frame.name, frame, path, position)
             for frame, path, position in zip(stack.frames, paths, focus, strict=True)
         ]
-        self._unit, self._source, self._pixel = stack.unit, source, stack.pixel_size
+        self._unit, self._inverted, self._pixel = stack.unit, stack.inverted, stack.pixel_size
+        self._source, self._options = source, options
+        self._opened = [frame.id for frame in self._frames]
         self._load()
 
     def open_result(self, saved: SavedResult) -> None:
@@ -131,9 +149,10 @@ class Workspace:
             names = [str(path) for path in files]
             stack = read_stack(names[0] if len(names) == 1 else names)
             focus = saved.record["input"]["focus"]
-            self.open(
-                stack if focus is None else stack.with_focus(focus, saved.unit), str(saved.folder)
-            )
+            if focus is None:
+                self.open(stack, names)
+            else:
+                self.open(stack.with_focus(focus, saved.unit), names, options=None)
         version = self._wanted = next(self._numbers)
         self._saved[version] = saved.folder
         if self._frames:
@@ -173,7 +192,8 @@ class Workspace:
             for k, frame in enumerate(found.frames)
         ]
         self._frames = natsorted([*self._frames, *new], key=lambda f: f.name, alg=ns.IGNORECASE)
-        self._source = ""
+        self._source, self._options = (), ()
+        self._opened = [frame.id for frame in self._frames]
 
     def added(self) -> None:
         """Take note that all files of an upload are there."""
@@ -185,7 +205,8 @@ class Workspace:
         """Forget frames and results."""
         self.cancel()
         self._frames, self._results, self._preview_size = [], {}, None
-        self._unit, self._source, self._wanted, self._pixel = FRAMES, "", 0, None
+        self._unit, self._inverted, self._wanted, self._pixel = FRAMES, False, 0, None
+        self._source, self._options, self._opened = (), (), []
 
     def arrange(self, order: Sequence[int], excluded: Sequence[int]) -> None:
         """Put the frames into another order and leave some out.
@@ -213,6 +234,7 @@ class Workspace:
             self._unit if known else FRAMES,
             tuple(f.path for f in chosen if f.path is not None),
             pixel_size=self._pixel,
+            inverted=self._inverted,
         )
         return stack, tuple(f.id for f in chosen)
 
@@ -260,6 +282,9 @@ class Workspace:
         int
             Version of the result to come.
         """
+        for name in NOT_OFFERED:
+            if name in keywords:
+                raise ParameterError(f"received {name} from the page", "expected no names of files")
         params = Params.from_keywords(**keywords)
         stack, ids = self.stack()
         version = self._wanted = next(self._numbers)
@@ -283,17 +308,42 @@ class Workspace:
             self._publish({"kind": "idle"})
 
     def command(self, params: Params) -> str:
-        """Return the command that does the same as the page."""
-        words = ["varfocus", "depth"]
-        untouched = all(f.included for f in self._frames) and self._source
-        words += [self._source] if untouched else [str(f.path or f.name) for f in self._included()]
-        words += ["-o", "result", "--method", params.method]
-        for stage in STAGES_OF_METHOD[params.method]:
+        """Return the command that does the same as the page; empty if there is none."""
+        frames = self._frames_on_command_line()
+        if frames is None:
+            return ""
+        words = ["varfocus", "depth", *frames, "-o", "result", "--method", params.method]
+        for stage in (*STAGES_OF_METHOD[params.method], *COMMON_STAGES):
             chosen, default = asdict(getattr(params, stage)), asdict(STAGES[stage]())
             for field in fields(STAGES[stage]):
-                if chosen[field.name] != default[field.name]:
-                    words += ["--" + field.name.replace("_", "-"), f"{chosen[field.name]}"]
+                value, flag = chosen[field.name], "--" + field.name.replace("_", "-")
+                if value != default[field.name]:
+                    words += [flag] if value is True else [flag, f"{value}"]
         return shlex.join(words)
+
+    def _frames_on_command_line(self) -> list[str] | None:
+        """Return the frames and what is known about them as words of a command.
+
+        None if no command says it: where positions are known, or one file holds all frames, only
+        the whole stack can be named, in its order or, without steps counted from the first frame,
+        reversed.
+        """
+        if self._options is None:
+            return None
+        ids, options = [frame.id for frame in self._included()], list(self._options)
+        stepped = any(option.startswith("--z-step") for option in options)
+        source = list(self._source) or [f.name.partition("[")[0] for f in self._frames]
+        if ids == self._opened:
+            return [*dict.fromkeys(source), *options]
+        if ids == self._opened[::-1] and self._source and not stepped:
+            if "--reverse" not in options:
+                return [*source, *options, "--reverse"]
+            options.remove("--reverse")
+            return [*source, *options]
+        files = [str(frame.path or frame.name) for frame in self._included()]
+        if any(frame.focus is not None for frame in self._included()) or len(set(files)) < len(ids):
+            return None
+        return [*files, *(option for option in options if option != "--reverse")]
 
     def result_folder(self, version: int) -> Path | None:
         """Return where the maps of a result lie."""
@@ -430,7 +480,7 @@ class Workspace:
         if first is None and shown is not None:
             height, width = shown["height"], shown["width"]
         return {
-            "source": self._source,
+            "source": self._source[0] if len(self._source) == 1 else "",
             "frames": frames,
             "width": width,
             "height": height,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 import webbrowser
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
@@ -70,7 +71,7 @@ def app(
     token = new_token()
     hosts = (address, address.replace(LOOPBACK, "localhost"))
     url = f"http://{address}/?token={token}"
-    page = Page(content, source[0] if len(source) == 1 else "")
+    page = Page(content, source, said(focus))
     server = uvicorn.Server(
         uvicorn.Config(
             application(page, token, hosts),
@@ -87,6 +88,16 @@ def app(
     if browser:
         webbrowser.open(url)
     server.run(sockets=[listener])
+
+
+def said(focus: Focus) -> list[str]:
+    """Return the options that say the same, as words of a command line."""
+    words: list[str] = []
+    for option in fields(Focus):
+        value, flag = getattr(focus, option.name), "--" + option.name.replace("_", "-")
+        if value != option.default:
+            words += [flag] if value is True else [f"{flag}={value}"]
+    return words
 
 
 def _listen(port: int) -> socket.socket:

@@ -1,0 +1,204 @@
+"""How soon the page answers: from a slider event to the new depth drawn, in headless Chromium.
+
+    python benchmarks/page.py [FOLDER ...]
+
+Without folders the page's own example is measured. ``--pan`` also measures how smoothly the maps
+move, and what they take: frame times, memory, requests and messages during a drag across them.
+Needs Chromium and the built page (``make page``), as tests/test_page.py does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+PATIENCE = 600_000
+SINGLE_CHANGES = 15
+DRAGS = 5
+FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+
+WATCH = """() => {
+    const canvas = document.querySelector("#panes canvas:not(.overlay)");
+    const version = () => Math.max(0, ...(canvas.dataset.shown ?? "").split(" ")
+        .filter((key) => key.includes("/depth/")).map((key) => parseInt(key)));
+    const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+    let drawn = 0;
+    let last = version();
+    new MutationObserver(() => {
+        if (version() <= last) return;
+        last = version();
+        // The frame after the one that drew it: by then it is on the screen.
+        requestAnimationFrame(() => (drawn = performance.now()));
+    }).observe(canvas, { attributeFilter: ["data-shown"] });
+    const set = (value) => {
+        const knob = document.querySelector("#knob");
+        knob.value = value;
+        knob.dispatchEvent(new Event("input", { bubbles: true }));
+        return performance.now();
+    };
+    window.change = async (value) => {
+        const began = set(value);
+        while (drawn < began) {
+            if (performance.now() - began > 30000) throw new Error("no answer in 30 s");
+            await pause(5);
+        }
+        return drawn - began;
+    };
+    window.drag = async (from, to) => {
+        let began = 0;
+        let shown = 0;
+        let before = drawn;
+        for (let k = 1; k <= 20; k++) {
+            began = set(from + ((to - from) * k) / 20);
+            await pause(50);
+            if (drawn > before) [shown, before] = [shown + 1, drawn];
+        }
+        await pause(3000);
+        return { latency: drawn - began, shown };
+    };
+}"""
+
+PAN = """async () => {
+    const surface = document.querySelector("#panes .overlay");
+    const box = surface.getBoundingClientRect();
+    const at = (type, x, y) => surface.dispatchEvent(new PointerEvent(type, {
+        clientX: x, clientY: y, pointerId: 1, bubbles: true,
+        buttons: type === "pointerup" ? 0 : 1 }));
+    surface.setPointerCapture = () => {};
+    const next = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    const times = [];
+    let before = await next();
+    const steps = 240;
+    const middle = [box.left + box.width / 4, box.top + box.height / 2];
+    at("pointerdown", ...middle);
+    for (let k = 1; k <= steps; k++) {
+        const turn = (2 * Math.PI * k) / steps;
+        at("pointermove", middle[0] + 600 * Math.sin(turn), middle[1] + 500 * Math.sin(2 * turn));
+        const now = await next();
+        times.push(now - before);
+        before = now;
+    }
+    at("pointerup", ...middle);
+    return times;
+}"""
+
+
+@contextmanager
+def served(*source: str) -> Iterator[str]:
+    """Run the page's server and yield its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "varfocus", "app", "--no-browser", *source],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    with process:
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+def opened(browser: Browser, address: str, example: bool) -> Page:
+    """Open the page, and reconstruct with the defaults."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.set_default_timeout(PATIENCE)
+    page.goto(address)
+    page.wait_for_selector("html[data-ready=yes]")
+    if example:
+        page.click("#try")
+    page.wait_for_selector("#strip li")
+    expect(page.locator("#progress")).to_be_hidden(timeout=PATIENCE)
+    page.click("#run")
+    page.wait_for_selector("a[data-product='depth.tif']")
+    expect(page.locator("#progress")).to_be_hidden(timeout=PATIENCE)
+    return page
+
+
+def steer(page: Page, name: str) -> None:
+    """Print how soon single changes and the ends of fast drags are drawn."""
+    page.evaluate(WATCH)
+    page.evaluate("() => change(0.5)")
+    single = [
+        page.evaluate("(value) => change(value)", 0.3 + 0.4 * k / SINGLE_CHANGES)
+        for k in range(SINGLE_CHANGES)
+    ]
+    drags = [
+        page.evaluate("([from, to]) => drag(from, to)", [0.3 + 0.01 * k, 0.8 - 0.01 * k])
+        for k in range(DRAGS)
+    ]
+    size = page.locator("#outcome dd").nth(3).inner_text()
+    ends = [drag["latency"] for drag in drags]
+    print(
+        f"| {name} | {size} | {statistics.median(single):.0f} | {max(single):.0f} "
+        f"| {statistics.median(ends):.0f} | {max(ends):.0f} "
+        f"| {statistics.median(drag['shown'] for drag in drags):.0f} of 20 |",
+        flush=True,
+    )
+
+
+def pan(page: Page) -> None:
+    """Print what a drag across the maps at full resolution costs."""
+    messages: list[int] = []
+    requests: list[str] = []
+    received: list[int] = []
+    page.on("websocket", lambda s: s.on("framereceived", lambda m: messages.append(len(m))))
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    page.wait_for_timeout(2000)
+    page.on("request", lambda r: requests.append(r.url))
+    page.on("response", lambda r: received.append(int(r.headers.get("content-length", 0))))
+    page.locator(".overlay").focus()
+    page.keyboard.press("1")
+    page.wait_for_timeout(1500)
+    for _ in range(2):  # the second time tiles come from memory
+        began = len(requests)
+        times = sorted(page.evaluate(PAN))
+        page.wait_for_timeout(1000)
+        heap = page.evaluate("() => performance.memory?.usedJSHeapSize ?? 0") / 2**20
+        print(
+            f"pan: frame times median {statistics.median(times):.0f} ms, "
+            f"95 % {times[int(0.95 * len(times))]:.0f} ms, longest {times[-1]:.0f} ms; "
+            f"{len(requests) - began} requests; largest answer {max(received, default=0) >> 10} KB;"
+            f" heap of the page {heap:.0f} MB",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Measure what the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="*")
+    parser.add_argument("--pan", action="store_true")
+    parser.add_argument("--no-steer", action="store_true")
+    given = parser.parse_args()
+    chromium = os.environ.get("VARFOCUS_CHROMIUM") or shutil.which("chromium")
+    print(
+        "| stack | preview | change, ms | longest | end of drag, ms | longest | drawn meanwhile |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        for folder in given.folder or [""]:
+            with served(*([folder] if folder else [])) as address:
+                page = opened(browser, address, example=not folder)
+                if not given.no_steer:
+                    steer(page, folder or "example")
+                if given.pan:
+                    pan(page)
+                page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
