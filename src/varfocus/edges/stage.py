@@ -46,7 +46,7 @@ TRIAL_TILES = 24
 TRIAL_ROUNDS = 2
 """How often the pixels of these tiles are asked."""
 
-OCCLUSION = 0.85
+OCCLUSION = 0.75
 """The stage runs if rendering with occlusion leaves at most this share of the error without."""
 
 DIRECTION = 0.85
