@@ -26,7 +26,7 @@ import numpy as np
 import plain_numpy
 from workloads import LARGE, OCCLUDED, PAPER, Workload
 
-from varfocus import curve, memory, native, pipeline
+from varfocus import curve, memory, native, paper, pipeline
 from varfocus.contrast import box_mean
 from varfocus.energy import ContrastTerm, energy
 from varfocus.minimise import MINIMISERS
@@ -52,8 +52,8 @@ def front_end(stack: np.ndarray, solver: str) -> tuple[np.ndarray, np.ndarray, P
     """Return coefficients, start and parameters by the pipeline's own steps."""
     frames = FocusStack.from_array(stack)
     params = Params.from_keywords("paper", alpha=ALPHA, solver=solver)
-    params, _ = pipeline.fitting_degree(frames, params)
-    a, first_guess = pipeline.sharpness_curves(frames, params, silent)
+    params, _ = paper.fitting_degree(frames, params)
+    a, first_guess = paper.sharpness_curves(frames, params, silent)
     start = curve.index_to_x(box_mean(first_guess, params.start.start_blur), len(frames))
     return a, start, params
 

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 from scipy.optimize import minimize
 
-from varfocus import depth, metrics, pipeline
+from varfocus import depth, metrics, paper, pipeline
 from varfocus.params import Params
 from varfocus.simulation import SCENES, SHAPES, simulate
 
@@ -27,7 +27,7 @@ def observations(method: str, seeds: tuple[int, ...]) -> list[tuple[np.ndarray, 
     for name in (*SHAPES, *SCENES):
         for seed in seeds:
             scene = simulate(name, shape=(192, 240), n=15 + 6 * seed, seed=seed)
-            params = pipeline.fitting_degree(scene.stack, Params.from_keywords(method))[0]
+            params = paper.fitting_degree(scene.stack, Params.from_keywords(method))[0]
             found = pipeline.estimate(scene.stack, params)
             flat = depth.flatness(found.index)
             seen.append((found.margin, flat, found.index, scene.truth_index, found.sigma))

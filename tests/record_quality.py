@@ -13,8 +13,9 @@ import json
 from pathlib import Path
 
 from varfocus.metrics import bad_pixels, rmse
+from varfocus.paper import fitting_degree
 from varfocus.params import Params
-from varfocus.pipeline import METHODS, estimate, fitting_degree
+from varfocus.pipeline import METHODS, estimate
 from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
 

@@ -17,8 +17,9 @@ from varfocus.errors import (
 )
 from varfocus.memory import needed_bytes
 from varfocus.metrics import bad_pixels, psnr, rmse
+from varfocus.paper import fitting_degree
 from varfocus.params import Params
-from varfocus.pipeline import fitting_degree, out_of_range, run
+from varfocus.pipeline import out_of_range, run
 from varfocus.stack import ArrayFrame, FocusStack
 
 METHODS = ["paper", "classic"]

@@ -19,8 +19,9 @@ from varfocus.memory import needed_bytes
 from varfocus.metrics import rmse
 from varfocus.minimise import bregman, linearised_admm, minimise, rof
 from varfocus.operators import K, K_adjoint
+from varfocus.paper import picture_weight
 from varfocus.params import Params, RobustParams, SolverParams
-from varfocus.pipeline import picture_weight, reconstruct
+from varfocus.pipeline import reconstruct
 from varfocus.regulariser import TGV, TV, HuberTV
 from varfocus.robust import refine
 from varfocus.second_order import E, E_adjoint, SecondOrder, across_border, sine_matrix

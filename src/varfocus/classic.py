@@ -15,17 +15,21 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
 from varfocus.arrays import Array, namespace
-from varfocus.contrast import box_mean
-from varfocus.errors import ParameterError
+from varfocus.contrast import box_mean, mlap
+from varfocus.depth import margin
+from varfocus.errors import NoContrastError, ParameterError
+from varfocus.estimate import Estimate
 from varfocus.minimise.rof import rof
-from varfocus.params import ClassicParams
+from varfocus.params import ClassicParams, Params
+from varfocus.progress import Progress, track
+from varfocus.stack import FocusStack
 
 Float: TypeAlias = NDArray[np.float32]
 
@@ -187,3 +191,59 @@ def classic_index(volume: Float, params: ClassicParams) -> Float:
     if params.tv_weight > 0:
         index = rof(index, params.tv_weight).d
     return index
+
+
+def prepare(stack: FocusStack, params: Params, progress: Progress) -> Float:
+    """Look at every frame once, and return the windowed contrast of all.
+
+    Parameters
+    ----------
+    stack : FocusStack
+        Frames.
+    params : Params
+        The window.
+    progress : callable
+        Listener.
+
+    Returns
+    -------
+    ndarray of shape (n, H, W), float32
+        Windowed modified Laplacian.
+    """
+    n = len(stack)
+    volume = np.empty((n, *stack.shape), np.float32)
+    for k, frame in enumerate(track(stack.ahead(), "contrast", n, progress)):
+        volume[k] = box_mean(mlap(stack.as_unit(frame)), params.classic.window)
+    if not volume.any():
+        raise NoContrastError()
+    return volume
+
+
+def solve(volume: Float, params: Params, progress: Progress, room: int | None) -> Estimate:
+    """Return the maximum of contrast over focus, and what smooths the map afterwards.
+
+    Parameters
+    ----------
+    volume : ndarray of shape (n, H, W), float32
+        Of `prepare`.
+    params : Params
+        What to do with the peaks.
+    progress : callable
+        Not called: this is quick.
+    room : int or None
+        Not used: the volume is all there is.
+
+    Returns
+    -------
+    Estimate
+        Depth in frames, and the margin by which contrast speaks for it.
+    """
+    del progress, room
+    index = classic_index(volume, params.classic)
+
+    def contrast_at(k: Any) -> NDArray[Any]:
+        nearest = np.broadcast_to(np.rint(k).astype(np.intp), index.shape)[None]
+        value: Float = np.take_along_axis(volume, nearest, axis=0)[0]
+        return value
+
+    return Estimate(index, margin(contrast_at, index, len(volume)), None)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from varfocus import export
 from varfocus.export.figures import Panel
 from varfocus.minimise import rof
+from varfocus.paper import fitting_degree
 from varfocus.params import Params, Solver, SolverParams
-from varfocus.pipeline import estimate, fitting_degree
+from varfocus.pipeline import estimate
 from varfocus.progress import Progress, silent
 from varfocus.stack import FRAMES, FocusStack
 

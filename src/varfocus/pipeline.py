@@ -15,40 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from varfocus import classic, curve, depth, memory, native, robust
+from varfocus import classic, depth, memory, native, paper, robust
 from varfocus.align import Alignment, align
-from varfocus.contrast import (
-    box_mean,
-    gaussian,
-    gradient_energy,
-    jump_weight,
-    mlap,
-    normaliser,
-)
 from varfocus.edges import unveiled
-from varfocus.energy import ContrastTerm
-from varfocus.errors import NoContrastError, VarfocusWarning
+from varfocus.errors import VarfocusWarning
 from varfocus.estimate import Estimate
-from varfocus.front import contrast_pass
 from varfocus.fuse import fuse, pick
-from varfocus.minimise import minimise
 from varfocus.params import (
     DEFAULT_METHOD,
     AlignParams,
-    CurveParams,
     Params,
     Resources,
     RobustParams,
 )
-from varfocus.progress import Progress, silent, track
+from varfocus.progress import Progress, silent
 from varfocus.result import Result
 from varfocus.stack import ArrayFrame, FocusStack
-
-CONFIDENCE_WINDOW = 9
-"""Side in pixels of the window over which contrast curves are averaged to judge the result."""
-
-BAND = 64
-"""Rows that are judged at a time."""
 
 END_SHARE = 0.25
 """Share of the pixels at one end, beyond what a slope would have there, that a run warns of."""
@@ -166,7 +148,7 @@ def run(
         aligning = partial(_aligned, original, params.align, progress, sketch)
         key = params.align, sketch
         stack, alignment = kept.once("aligned", key, aligning) if kept else aligning()
-        params, notes = fitting_degree(stack, params)
+        params, notes = paper.fitting_degree(stack, params)
         notes = [*changes, *alignment.warnings, *notes]
         room = memory.room_for_volumes(stack, params, limit)
         if sketch:
@@ -281,138 +263,6 @@ class Kept:
         return self._known[what][1]
 
 
-@dataclass(frozen=True)
-class Sharpness:
-    """What the paper's method takes from the frames: the first half of it."""
-
-    stack: FocusStack
-    a: NDArray[np.float32]
-    first_guess: NDArray[np.float32]
-
-
-def _measured(stack: FocusStack, params: Params, progress: Progress) -> Sharpness:
-    return Sharpness(stack, *sharpness_curves(stack, params, progress))
-
-
-def _minimised(
-    sharpness: Sharpness, params: Params, progress: Progress, room: int | None
-) -> Estimate:
-    """Moeller et al.: from contrast curves to the minimum of E(d) = −Σ c(d) + α‖Kd‖₂,₁."""
-    del room
-    stack, a, n = sharpness.stack, sharpness.a, len(sharpness.stack)
-    trace = None
-    if params.solve.alpha == 0.0:
-        d = curve.argmax(a)
-    else:
-        d_0 = curve.index_to_x(box_mean(sharpness.first_guess, params.start.start_blur), n)
-        solution = minimise(
-            ContrastTerm(a),
-            d_0,
-            params.solve,
-            lambda done, *_: progress("minimising", done, params.solve.iterations),
-            picture_weight(stack, progress) if params.solve.regulariser == "weighted" else None,
-        )
-        d, trace = solution.d, solution.trace
-    index = np.clip(curve.x_to_index(d, n), 0.0, n - 1.0)
-    return Estimate(index, _margin(a, index, n), trace)
-
-
-def sharpness_curves(
-    stack: FocusStack, params: Params, progress: Progress
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Look at every frame once, and return what the energy is made of.
-
-    Parameters
-    ----------
-    stack : FocusStack
-        Frames.
-    params : Params
-        Contrast, curve and start parameters.
-    progress : callable
-        Listener.
-
-    Returns
-    -------
-    a : ndarray of shape (degree + 1, H, W), float32
-        Chebyshev coefficients of the normalised contrast curves.
-    index : ndarray of shape (H, W), float32
-        Frame of the largest windowed contrast.
-    """
-    n = len(stack)
-    front = None
-    for k, frame in enumerate(track(stack.ahead(), "contrast", n, progress)):
-        if front is None:
-            front = contrast_pass(
-                frame, n, params.curve.degree, params.start.start_window, stack.scale
-            )
-        front.add(k, frame)
-    assert front is not None  # a stack has frames
-    a = front.coefficients
-    a /= normaliser(front.peak, params.contrast)
-    return a, front.index
-
-
-def picture_weight(stack: FocusStack, progress: Progress = silent) -> NDArray[np.float32]:
-    """Return how dear a depth jump is at each pixel, from the edges of the sharp picture.
-
-    Parameters
-    ----------
-    stack : FocusStack
-        Frames; each is decoded once.
-    progress : callable
-        Listener.
-
-    Returns
-    -------
-    ndarray of shape (H, W), float32
-        `varfocus.contrast.jump_weight` of the largest gradient over the frames, smoothed by 1 px.
-    """
-    gradient = np.zeros(stack.shape, np.float32)
-    for frame in track(stack.ahead(), "edges", len(stack), progress):
-        np.maximum(gradient, gradient_energy(gaussian(stack.as_unit(frame), 1.0)), out=gradient)
-    weight: NDArray[np.float32] = jump_weight(gradient)
-    return weight
-
-
-def _margin(a: NDArray[np.float32], index: NDArray[np.float32], n: int) -> NDArray[np.float32]:
-    """Judge the depth against windowed curves, in bands of rows that need little memory."""
-    height, around = index.shape[0], CONFIDENCE_WINDOW // 2
-    M = np.empty_like(index)
-    for top in range(0, height, BAND):
-        bottom = min(top + BAND, height)
-        above, below = max(top - around, 0), min(bottom + around, height)
-        inside = slice(top - above, bottom - above)
-        windowed = np.stack([box_mean(a_m[above:below], CONFIDENCE_WINDOW)[inside] for a_m in a])
-        M[top:bottom] = depth.curve_margin(windowed, index[top:bottom], n)
-    return M
-
-
-def _windowed(stack: FocusStack, params: Params, progress: Progress) -> NDArray[np.float32]:
-    """Return the windowed contrast of all frames."""
-    n = len(stack)
-    volume = np.empty((n, *stack.shape), np.float32)
-    for k, frame in enumerate(track(stack.ahead(), "contrast", n, progress)):
-        volume[k] = box_mean(mlap(stack.as_unit(frame)), params.classic.window)
-    if not volume.any():
-        raise NoContrastError()
-    return volume
-
-
-def _highest(
-    volume: NDArray[np.float32], params: Params, progress: Progress, room: int | None
-) -> Estimate:
-    """Return the maximum of contrast over focus, and what smooths the map afterwards."""
-    del progress, room
-    index = classic.classic_index(volume, params.classic)
-
-    def contrast_at(k: Any) -> NDArray[Any]:
-        nearest = np.broadcast_to(np.rint(k).astype(np.intp), index.shape)[None]
-        value: NDArray[np.float32] = np.take_along_axis(volume, nearest, axis=0)[0]
-        return value
-
-    return Estimate(index, depth.margin(contrast_at, index, len(volume)), None)
-
-
 def doubtful(known: NDArray[np.bool_]) -> list[str]:
     """Say so if nothing in the stack determines the depth of most pixels."""
     share = float(known.mean())
@@ -485,32 +335,6 @@ def settled_method(
     return Params("paper", fusion=params.fusion), [note]
 
 
-def fitting_degree(stack: FocusStack, params: Params) -> tuple[Params, list[str]]:
-    """Lower the degree of the curve to what the number of frames supports, and say so.
-
-    Parameters
-    ----------
-    stack : FocusStack
-        Frames.
-    params : Params
-        Parameters as asked for.
-
-    Returns
-    -------
-    tuple of Params and list of str
-        Parameters as they can be used, and what was changed, in words.
-    """
-    n, degree = len(stack), params.curve.degree
-    if params.method != "paper" or degree <= curve.largest_degree(n):
-        return params, []
-    lowered = replace(params, curve=CurveParams(curve.largest_degree(n)))
-    note = (
-        f"{n} frames support a contrast curve of degree {lowered.curve.degree}, not {degree}; "
-        "the lower degree was used. More frames give a sharper answer."
-    )
-    return lowered, [note]
-
-
 @dataclass(frozen=True)
 class Method:
     """A method in its two halves.
@@ -538,7 +362,7 @@ _ROBUST = Method(
 METHODS: Mapping[str, Method] = {
     "auto": _ROBUST,
     "robust": _ROBUST,
-    "paper": Method(_measured, _minimised, lambda p: (p.contrast, p.curve, p.start)),
-    "classic": Method(_windowed, _highest, lambda p: p.classic.window),
+    "paper": Method(paper.prepare, paper.solve, lambda p: (p.contrast, p.curve, p.start)),
+    "classic": Method(classic.prepare, classic.solve, lambda p: p.classic.window),
 }
 """The two halves of each method."""

@@ -19,8 +19,9 @@ from varfocus.minimise.primal_dual import State, finer, halve, iterate
 from varfocus.native import admm as native_admm
 from varfocus.native.admm import _solve
 from varfocus.operators import K, ScreenedPoisson, laplacian_eigenvalues, norm_21, project
+from varfocus.paper import fitting_degree
 from varfocus.params import Params, SolverParams
-from varfocus.pipeline import estimate, fitting_degree
+from varfocus.pipeline import estimate
 from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
 

@@ -16,8 +16,9 @@ from varfocus.energy import ContrastTerm
 from varfocus.export.figures import Panel, panels
 from varfocus.metrics import bad_pixels, rmse
 from varfocus.minimise import minimise
+from varfocus.paper import picture_weight, sharpness_curves
 from varfocus.params import ContrastParams, Params, SolverParams
-from varfocus.pipeline import estimate, picture_weight, sharpness_curves
+from varfocus.pipeline import estimate
 from varfocus.progress import silent
 from varfocus.reproduce.report import Figure, Report, Table, Text
 from varfocus.reproduce.setting import PUBLISHED_CONTRAST, Setting
