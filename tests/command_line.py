@@ -44,7 +44,7 @@ def varfocus(capsys, *arguments) -> Outcome:
     return Outcome(code, *capsys.readouterr())
 
 
-def varfocus_process(*arguments, cwd=None, timeout=120, **environment) -> Outcome:
+def varfocus_process(*arguments, cwd=None, timeout=400, **environment) -> Outcome:
     """Run a command as a user does."""
     done = subprocess.run(
         [sys.executable, "-m", "varfocus", *map(str, arguments)],

@@ -482,7 +482,7 @@ def test_control_c_leaves_no_half_files(frames, tmp_path):
             time.sleep(0.3)
             assert process.poll() is None
             process.send_signal(signal.SIGINT)
-            out_text, err_text = process.communicate(timeout=60)
+            out_text, err_text = process.communicate(timeout=200)
         finally:
             process.kill()
     assert process.returncode == 130

@@ -375,7 +375,7 @@ def test_gwyddion_reads_metrology_files(ramp, tmp_path, suffix):
     write(saved_of(tmp_path / "r", ramp, **METRES), tmp_path / f"a{suffix}")
     converted = tmp_path / "a.gwy"
     command = [program, f"--convert-to-gwy={converted}", str(tmp_path / f"a{suffix}")]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=200)
     (field,) = gwyfile.util.get_datafields(gwyfile.load(str(converted))).values()
     assert (field.xreal, field.yreal) == pytest.approx((60e-6, 40e-6))
     assert (field.si_unit_xy.unitstr, field.si_unit_z.unitstr) == ("m", "m")
