@@ -217,7 +217,8 @@ def _facts(found: Findings) -> str:
         entries.append(("Typical error", f"± {record['uncertainty']['median']:.2g}", unit))
     if found.pixel_size is not None:
         entries.append(("Pixel", str(found.pixel_size), ""))
-    entries.append(("Time", f"{record['seconds']:.1f}", "s"))
+    if record["seconds"] is not None:
+        entries.append(("Time", f"{record['seconds']:.1f}", "s"))
     cells = "".join(
         f"<div><dt>{_e(name)}</dt><dd>{_e(value)} <small>{_e(small)}</small></dd></div>"
         for name, value, small in entries
