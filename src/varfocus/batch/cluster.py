@@ -298,9 +298,8 @@ def attend_here(
         return _lost("the batch was ended")
 
 
-def drop(topic: str) -> None:
-    """End what this worker does for a batch."""
-    with _making:
-        crew = _crews.pop(topic, None)
+async def drop(topic: str) -> None:
+    """End what this worker does for a batch; a coroutine, so that nobody need wait for it."""
+    crew = _crews.pop(topic, None)
     if crew is not None:
         crew.close()

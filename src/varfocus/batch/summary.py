@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 from varfocus.export import describe_software
 from varfocus.export.atomic import write_atomically
-from varfocus.stack import FRAMES
 
 SHOWN_RESULTS = 500
 """Results beyond this many are in the tables only: pages with more pictures are slow to open."""
@@ -196,7 +195,8 @@ summary.json; each has a folder of its own beside this page.</footer>
         if not numbers:
             return ""
         cards = "".join(
-            _card(self._entries[n], self._pictures.get(n, ())) for n in numbers[:SHOWN_RESULTS]
+            _card(self._output, self._entries[n], self._pictures.get(n, ()))
+            for n in numbers[:SHOWN_RESULTS]
         )
         more = len(numbers) - SHOWN_RESULTS
         rest = f'<p class="soft">… and {more} more, in the tables.</p>' if more > 0 else ""
@@ -242,18 +242,17 @@ def _failures(entries: list[dict[str, Any]]) -> str:
 <table class="failures">{rows}</table>{rest}"""
 
 
-def _card(entry: dict[str, Any], pictures: list[str] | tuple[()]) -> str:
-    link = quote(f"{entry['name']}/report.html")
+def _card(output: Path, entry: dict[str, Any], pictures: list[str] | tuple[()]) -> str:
+    report = (output / entry["name"] / "report.html").is_file()
+    link = quote(f"{entry['name']}/{'report.html' if report else 'preview.png'}")
     name = _e(entry["name"])
     shown = "".join(
         f'<img src="{uri}" loading="lazy" alt="{what} of {name}">'
         for uri, what in zip(pictures, ("All-in-focus image", "Depth"), strict=False)
     )
-    unit = entry["unit"]
     span = ""
     if entry["minimum"] is not None:
-        counted = FRAMES if unit == FRAMES else unit
-        span = f"{entry['minimum']:.4g} … {entry['maximum']:.4g} {counted} · "
+        span = f"{entry['minimum']:.4g} … {entry['maximum']:.4g} {entry['unit']} · "
     size = f"{entry['frames']} × {entry['width']} × {entry['height']}"
     warnings = "".join(f"<li>{_e(text)}</li>" for text in entry["warnings"] or ())
     notes = f"<ul>{warnings}</ul>" if warnings else ""
