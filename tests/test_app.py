@@ -16,10 +16,10 @@ from starlette.websockets import WebSocketDisconnect
 
 from varfocus.app import schema, server, tiles
 from varfocus.app.guard import HEADERS
-from varfocus.cli.app import said as options_of
-from varfocus.cli.source import Focus, calibrated
 from varfocus.errors import InputError
 from varfocus.export import images
+from varfocus.focus import Focus, calibrated
+from varfocus.focus import words as options_as_words
 from varfocus.io import read_stack
 from varfocus.params import STAGES_OF_METHOD, Params
 from varfocus.simulation import simulate
@@ -252,7 +252,7 @@ def test_the_command_repeats_the_result(
 ) -> None:
     monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
     stack = calibrated(read_stack(str(shots), reverse=said.reverse), said)
-    page = server.Page(stack, [str(shots)], options_of(said))
+    page = server.Page(stack, [str(shots)], options_as_words(said.asked()))
     with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}") as client:
         client.get(f"/?token={TOKEN}")
         ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
@@ -276,7 +276,9 @@ def test_the_command_repeats_the_result(
 def test_no_command_is_better_than_a_wrong_one(shots: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
     said = Focus(z_step="2um")
-    page = server.Page(calibrated(read_stack(str(shots)), said), [str(shots)], options_of(said))
+    page = server.Page(
+        calibrated(read_stack(str(shots)), said), [str(shots)], options_as_words(said.asked())
+    )
     with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}") as client:
         client.get(f"/?token={TOKEN}")
         ids = [f["id"] for f in client.get("/api/state").json()["frames"]]

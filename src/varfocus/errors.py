@@ -140,5 +140,15 @@ class SolverError(VarfocusError):
         self.state = state
 
 
+class BatchError(VarfocusError):
+    """A batch has come to its end, but not all of its stacks could be done."""
+
+    exit_code = 6
+
+
+class ClusterError(BatchError):
+    """The cluster that a batch was to run on does not answer, or cannot do it."""
+
+
 class VarfocusWarning(UserWarning):
     """Something was adjusted or looks doubtful, but the result stands."""

@@ -379,6 +379,15 @@ class Params:
         given, default = asdict(getattr(self, stage)), asdict(STAGES[stage]())
         return [key for key in given if given[key] != default[key]]
 
+    def changes(self) -> dict[str, Any]:
+        """Return the parameters that are not at their defaults, by name."""
+        found: dict[str, Any] = {}
+        if self.method != DEFAULT_METHOD:
+            found["method"] = self.method
+        for stage in STAGES:
+            found |= {key: getattr(getattr(self, stage), key) for key in self._changed(stage)}
+        return found
+
     @classmethod
     def from_keywords(cls, method: str = DEFAULT_METHOD, **values: Any) -> Params:
         """Sort flat keywords into their stages.

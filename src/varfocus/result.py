@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,8 @@ class Result:
         *,
         overwrite: bool = False,
         command: str = "",
+        asked: Mapping[str, Any] | None = None,
+        timed: bool = True,
         report: bool = True,
         keep_gps: bool = False,
     ) -> dict[str, Path]:
@@ -125,6 +128,10 @@ class Result:
             Replace files of an earlier run.
         command : str
             The command that asked for it, for the record.
+        asked : mapping, optional
+            The options that differ from their defaults, for the record.
+        timed : bool
+            Put the time it took on record; without it, equal results are equal files.
         report : bool
             Write ``report.html`` too, for which the frames are read once more.
         keep_gps : bool
@@ -141,7 +148,7 @@ class Result:
         OutputError
             If the folder cannot be written, or holds results already.
         """
-        record = self.record(command)
+        record = self.record(command, asked, timed)
         about = read_metadata(self.stack, keep_gps)
         return export.write_result(
             Path(folder),
@@ -194,12 +201,15 @@ class Result:
             )
         )
 
-    def record(self, command: str = "") -> dict[str, Any]:
+    def record(
+        self, command: str = "", asked: Mapping[str, Any] | None = None, timed: bool = True
+    ) -> dict[str, Any]:
         """Return what run.json says, as plain data."""
         finite = self.depth[np.isfinite(self.depth)]
         return {
             **export.describe_software(),
             "command": command,
+            "asked": dict(asked or {}),
             "parameters": self.params.as_keywords(),
             "input": export.describe_input(self.original or self.stack),
             "alignment": None
@@ -220,5 +230,5 @@ class Result:
             "findings": self.findings,
             "solver": None if self.trace is None else self.trace.summary(),
             "warnings": list(self.warnings),
-            "seconds": round(self.seconds, 3),
+            "seconds": round(self.seconds, 3) if timed else None,
         }

@@ -43,7 +43,7 @@ export interface ResultInfo {
   parameters: Values;
   maps: Record<string, MapInfo>;
   warnings: string[];
-  seconds: number;
+  seconds: number | null;
   sure: number;
   command?: string;
 }

@@ -132,8 +132,8 @@ export class Controls {
       ["Depth", depth ? `${short(depth.range[0])} … ${short(depth.range[1])} ${result.unit}` : ""],
       ["Sure (≥ 0.9)", `${Math.round(result.sure * 100)} % of the pixels`],
       ["Size", `${result.width} × ${result.height}${result.preview ? " (preview)" : ""}`],
-      ["Time", `${short(result.seconds, 2)} s`],
     ];
+    if (result.seconds !== null) rows.push(["Time", `${short(result.seconds, 2)} s`]);
     const list = el("dl", {});
     for (const [name, value] of rows) list.append(el("dt", {}, name), el("dd", {}, value));
     this.outcome.replaceChildren(

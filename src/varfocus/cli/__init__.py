@@ -1,7 +1,7 @@
 """The command line: a thin layer that reads, calls the pipeline, and writes.
 
 Exit codes: 0 done, 1 a bug of varfocus, 2 usage, 3 unreadable or inconsistent input, 4 too large,
-5 solver failed, 130 interrupted.
+5 solver failed, 6 batch with failures, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from varfocus.errors import TooLargeError, UsageError, VarfocusError
 
 COMMANDS = {
     "depth": "Turn a focus stack into a depth map and an all-in-focus image.",
+    "batch": "Do many stacks, unattended, here or on a cluster.",
     "export": "Make meshes, depth maps and metrology files from a result.",
     "measure": "Measure roughness, profiles and steps of a result.",
     "animate": "Make a rocking view of a result, or a sweep through focus.",
@@ -42,6 +43,12 @@ EXAMPLES = {
     "depth": (
         "varfocus depth shots/ -o out/",
         "varfocus depth zstack.tif -o out/ --z-step 2um --alpha 1/16",
+    ),
+    "batch": (
+        "varfocus batch plates/ -o results/",
+        "varfocus batch manifest.csv -o results/ --dry-run",
+        "varfocus batch plates/ -o results/ --cluster tcp://head:8786",
+        "varfocus batch incoming/ -o results/ --watch --frames 20",
     ),
     "export": (
         "varfocus export out/ -o part.glb part.stl",

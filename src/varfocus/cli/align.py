@@ -13,9 +13,11 @@ from cyclopts import Parameter
 from varfocus import export, native
 from varfocus.align import align as align_stack
 from varfocus.cli.console import Narrator, Talk, TalkOptions
-from varfocus.cli.depth import ALIGNMENT, RESOURCES, keep_apart
-from varfocus.cli.source import Focus, FocusOptions, Frames, load
+from varfocus.cli.depth import ALIGNMENT, RESOURCES
+from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.focus import Focus
+from varfocus.job import keep_apart
 from varfocus.params import AlignParams, Resources
 from varfocus.progress import track
 from varfocus.stack import FocusStack

@@ -13,12 +13,13 @@ from PIL import Image
 
 from varfocus.animation import rocking, sweeping
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
-from varfocus.cli.source import Focus, Frames, load
+from varfocus.cli.source import Frames, load
 from varfocus.errors import ParameterError
 from varfocus.export import RUN_RECORD
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.images import eight_bit
 from varfocus.export.movies import check_movie_name, movie
+from varfocus.focus import Focus
 from varfocus.saved import SavedResult, load_result
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import socket
 import sys
 import webbrowser
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from varfocus.cli.console import Narrator, Talk, TalkOptions
-from varfocus.cli.source import Focus, FocusOptions, load
+from varfocus.cli.source import FocusOptions, load
 from varfocus.errors import OutputError, UsageError
 from varfocus.export import RUN_RECORD
+from varfocus.focus import Focus, words
 from varfocus.saved import SavedResult, load_result
 from varfocus.stack import FocusStack
 
@@ -71,7 +71,7 @@ def app(
     token = new_token()
     hosts = (address, address.replace(LOOPBACK, "localhost"))
     url = f"http://{address}/?token={token}"
-    page = Page(content, source, said(focus))
+    page = Page(content, source, words(focus.asked()))
     server = uvicorn.Server(
         uvicorn.Config(
             application(page, token, hosts),
@@ -88,16 +88,6 @@ def app(
     if browser:
         webbrowser.open(url)
     server.run(sockets=[listener])
-
-
-def said(focus: Focus) -> list[str]:
-    """Return the options that say the same, as words of a command line."""
-    words: list[str] = []
-    for option in fields(Focus):
-        value, flag = getattr(focus, option.name), "--" + option.name.replace("_", "-")
-        if value != option.default:
-            words += [flag] if value is True else [f"{flag}={value}"]
-    return words
 
 
 def _listen(port: int) -> socket.socket:

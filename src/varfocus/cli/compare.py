@@ -9,8 +9,9 @@ from cyclopts import Parameter
 
 from varfocus import comparison
 from varfocus.cli.console import Narrator, Talk, TalkOptions
-from varfocus.cli.source import Focus, FocusOptions, Frames, load
+from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.focus import Focus
 from varfocus.params import Params
 
 Numbers = Annotated[list[float] | None, Parameter(consume_multiple=True, negative=())]

@@ -13,10 +13,19 @@ from typing import Annotated, Any
 from cyclopts import Group, Parameter
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as Bars
 
 from varfocus.progress import Progress, silent
+
+NAME_WIDTH = 32
+"""Letters of a job's name beside its bar."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,10 @@ class Narrator:
         """Tell the user what is doubtful; said even when quiet."""
         self._console.print(f"[yellow]warning:[/yellow] {escape(text)}")
 
+    def fail(self, text: str) -> None:
+        """Tell the user what went wrong with a part of the work; said even when quiet."""
+        self._console.print(f"[red]failed:[/red] {escape(text)}")
+
     def result(self, text: str, data: dict[str, Any]) -> None:
         """Print the outcome for people, or for programs with ``--json``."""
         if self._talk.json:
@@ -89,6 +102,64 @@ class Narrator:
                 bars.update(tasks[stage], completed=done, total=total)
 
             yield show
+
+    @contextmanager
+    def board(self, total: int | None) -> Iterator[Board]:
+        """Show a bar for all of many jobs and one for each under way; nothing off a terminal."""
+        live = not self._talk.quiet and self._console.is_terminal
+        with Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[about]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not live,
+        ) as bars:
+            yield Board(bars, total, live, self._console.height)
+
+
+class Board:
+    """Bars of many jobs: one for all of them, one for each under way.
+
+    Parameters
+    ----------
+    bars : rich.progress.Progress
+        Draws them.
+    total : int or None
+        How many jobs there are, if that is known.
+    live : bool
+        Whether anybody sees them.
+    height : int
+        Lines of the terminal.
+    """
+
+    def __init__(self, bars: Bars, total: int | None, live: bool, height: int) -> None:
+        self._bars, self._total, self.live = bars, total, live
+        self._most = max(1, height - 4)
+        self._all = bars.add_task("all stacks", total=total, about="")
+        self._each: dict[str, Any] = {}
+        self.count(0, 0)
+
+    def count(self, done: int, failed: int) -> None:
+        """Show how many jobs have come to their end."""
+        about = f"{done}" + (f"/{self._total}" if self._total else "")
+        about += f", {failed} failed" if failed else ""
+        self._bars.update(self._all, completed=done, about=about)
+
+    def step(self, name: str, stage: str, done: int, total: int) -> None:
+        """Show how far a job is."""
+        if name not in self._each:
+            if len(self._each) >= self._most:
+                return  # more than the terminal has lines
+            shown = name if len(name) <= NAME_WIDTH else "…" + name[1 - NAME_WIDTH :]
+            self._each[name] = self._bars.add_task(escape(shown), total=None, about="")
+        self._bars.update(self._each[name], completed=done, total=total, about=stage)
+
+    def remove(self, name: str) -> None:
+        """Take away the bar of a job."""
+        if name in self._each:
+            self._bars.remove_task(self._each.pop(name))
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Group, Parameter
 
-from varfocus import export
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
-from varfocus.cli.source import Focus, FocusOptions, Frames, load
-from varfocus.errors import OutputError, ParameterError
-from varfocus.export.atomic import prepare_folder
+from varfocus.cli.source import FocusOptions, Frames, load
+from varfocus.errors import ParameterError
+from varfocus.focus import Focus
+from varfocus.job import Job, produce
 from varfocus.params import (
     DEFAULT_METHOD,
     AlignParams,
@@ -30,9 +30,7 @@ from varfocus.params import (
     SolverParams,
     StartParams,
 )
-from varfocus.pipeline import run
 from varfocus.result import Result
-from varfocus.stack import FocusStack
 
 ALIGNMENT = Parameter(name="*", negative=(), group=Group("Alignment", sort_key=1.5))
 ROBUST = Parameter(name="*", group=Group("Method “robust”", sort_key=2))
@@ -94,22 +92,22 @@ def depth(
     chosen = Params(method, contrast, curve, start, solve, classic, robust, align, fusion)
     if params is not None:
         chosen = _recorded(params, chosen)
+    job = Job(tuple(source), chosen, focus, report, keep_gps)
     stack = load(source, focus, narrator)
-    keep_apart(output, stack)
-    prepare_folder(output, export.result_names(stack.dtype), overwrite)
     with narrator.bars() as progress:
-        result = run(stack, chosen, progress, resources)
+        result, written = produce(
+            job,
+            stack,
+            output,
+            overwrite=overwrite,
+            command=shlex.join(["varfocus", *sys.argv[1:]]),
+            resources=resources,
+            progress=progress,
+        )
     if result.alignment is not None:
         narrator.say(result.alignment.summary())
     for warning in result.warnings:
         narrator.warn(warning)
-    written = result.save(
-        output,
-        overwrite=overwrite,
-        command=shlex.join(["varfocus", *sys.argv[1:]]),
-        report=report,
-        keep_gps=keep_gps,
-    )
     record = json.loads(written["run"].read_text(encoding="utf-8"))
     narrator.result(_summary(result, written), record)
 
@@ -129,16 +127,6 @@ def _summary(result: Result, written: dict[str, Path]) -> str:
     }
     rows = [(str(path), about[name]) for name, path in written.items()]
     return f"Done in {result.seconds:.1f} s.\n" + table(rows)
-
-
-def keep_apart(output: Path, stack: FocusStack) -> None:
-    """Refuse to write results beside the frames."""
-    if output.resolve() in {path.resolve().parent for path in stack.files}:
-        raise OutputError(
-            f"received the folder of the frames as output: {output}",
-            "expected another folder, or the next run would take the results for frames",
-            f"For example -o {output / 'result'}",
-        )
 
 
 def _recorded(path: Path, given: Params) -> Params:

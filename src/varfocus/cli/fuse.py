@@ -12,10 +12,11 @@ from varfocus import native
 from varfocus.align import align as align_frames
 from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.depth import ALIGNMENT, FUSION, RESOURCES
-from varfocus.cli.source import Focus, FocusOptions, Frames, load
+from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.errors import MixedFramesError, OutputError, ParameterError
 from varfocus.export import images
 from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.focus import Focus
 from varfocus.fuse import Fused
 from varfocus.fuse import fuse as fuse_frames
 from varfocus.io.metadata import read_metadata

@@ -7,8 +7,9 @@ from dataclasses import asdict
 import numpy as np
 
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
-from varfocus.cli.source import Focus, FocusOptions, Frames, load
+from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.curve import largest_degree
+from varfocus.focus import Focus
 from varfocus.params import CurveParams
 from varfocus.stack import FocusStack
 

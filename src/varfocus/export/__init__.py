@@ -142,7 +142,13 @@ def describe_input(stack: FocusStack) -> dict[str, Any]:
 
 
 def _sha256(path: Path) -> str | None:
+    """Return the digest of a file, or of all files of a Zarr store and their names."""
     try:
+        if path.is_dir():
+            whole = hashlib.sha256()
+            for part in sorted(part for part in path.rglob("*") if part.is_file()):
+                whole.update(f"{part.relative_to(path).as_posix()}\0{_sha256(part)}\n".encode())
+            return whole.hexdigest()
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:

@@ -217,7 +217,8 @@ def _facts(found: Findings) -> str:
         entries.append(("Typical error", f"± {record['uncertainty']['median']:.2g}", unit))
     if found.pixel_size is not None:
         entries.append(("Pixel", str(found.pixel_size), ""))
-    entries.append(("Time", f"{record['seconds']:.1f}", "s"))
+    if record["seconds"] is not None:
+        entries.append(("Time", f"{record['seconds']:.1f}", "s"))
     cells = "".join(
         f"<div><dt>{_e(name)}</dt><dd>{_e(value)} <small>{_e(small)}</small></dd></div>"
         for name, value, small in entries
@@ -297,7 +298,7 @@ def _pictures(found: Findings) -> str:
     return f"""
 <h2>Everything in focus</h2>
 <figure class="card">
-<div class="picture"><img id="photo" src="{_photo(found.fused)}" \
+<div class="picture"><img id="photo" src="{photo(found.fused)}" \
 alt="All-in-focus image of the scene">
 <img id="over" class="over" alt="" src="data:,">{pins}</div>
 <div class="mix"><label for="mix">Photograph</label>
@@ -307,13 +308,13 @@ whose contrast curves are shown below.</figcaption>
 </figure>
 <div class="pair">
 <figure class="card">
-<div class="picture"><img id="depth" src="{_coloured(found.depth, (low, high), DEPTH_COLOURS)}" \
+<div class="picture"><img id="depth" src="{coloured(found.depth, (low, high), DEPTH_COLOURS)}" \
 alt="Depth map in colours, from {low:.4g} to {high:.4g} {_e(unit)}"></div>
 {_colour_bar(DEPTH_COLOURS, low, high, unit)}
 <figcaption><b>Depth.</b> It {_e(found.record["depth"]["direction"])}.{blank}</figcaption>
 </figure>
 <figure class="card">
-<div class="picture"><img src="{_coloured(found.confidence, (0.0, 1.0), "gray")}" \
+<div class="picture"><img src="{coloured(found.confidence, (0.0, 1.0), "gray")}" \
 alt="Confidence map, black for none and white for certainty; \
 {_sure(found.confidence):.0%} of the pixels are above 0.9"></div>
 {_colour_bar("gray", 0.0, 1.0, "")}
@@ -510,22 +511,25 @@ def _plain(value: object) -> str:
     return "automatic" if value is None else str(value)
 
 
-def _photo(image: NDArray[Any]) -> str:
+def photo(image: NDArray[Any], side: int = PHOTO_SIDE) -> str:
+    """Return a picture as a JPEG of at most this many pixels a side, as a data address."""
     from PIL import Image
 
     picture = Image.fromarray(eight_bit(image))
-    picture.thumbnail((PHOTO_SIDE, PHOTO_SIDE), reducing_gap=2.0)
+    picture.thumbnail((side, side), reducing_gap=2.0)
     file = io.BytesIO()
     picture.save(file, "JPEG", quality=84)
     return _uri("jpeg", file.getvalue())
 
 
-def _coloured(image: NDArray[np.float32], limits: tuple[float, float], colours: str) -> str:
+def coloured(
+    image: NDArray[np.float32], limits: tuple[float, float], colours: str, side: int = MAP_SIDE
+) -> str:
     """Return a map as a PNG with the colours in its palette, unknown pixels transparent."""
     from matplotlib import colormaps
     from PIL import Image
 
-    step = -(-max(image.shape) // MAP_SIDE)
+    step = -(-max(image.shape) // side)
     small = image[step // 2 :: step, step // 2 :: step] if step > 1 else image
     share = (small - limits[0]) / (limits[1] - limits[0])
     known = np.isfinite(share)

@@ -85,7 +85,7 @@ def thread_count(threads: int | None = None) -> int:
     if wish is None and os.environ.get("VARFOCUS_THREADS"):
         name, wish = "VARFOCUS_THREADS", os.environ["VARFOCUS_THREADS"]
     if wish is None:
-        return min(_processors(), MOST_THREADS)
+        return min(processors(), MOST_THREADS)
     try:
         count = int(wish) if isinstance(wish, int | str | np.integer) else 0
     except ValueError:
@@ -349,7 +349,8 @@ def shrink(frame: NDArray[Any], out: NDArray[np.float32], factor: int, scale: fl
     kernels.shrink(frame, out, factor, scale, thread_count())
 
 
-def _processors() -> int:
+def processors() -> int:
+    """Return how many processors this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

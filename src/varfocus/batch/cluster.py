@@ -1,0 +1,305 @@
+"""Do stacks on a Dask cluster: any that a ``distributed.Client`` reaches.
+
+A task is an order of a kilobyte; frames are read and results written where the worker is. On the
+worker it is carried out by a process of its own, supervised as on one machine
+(`varfocus.batch.crew`), so that a crash costs an attempt and not the worker. Tasks on a worker that
+dies are given to others by the scheduler; those on a worker that is silent, by `Cluster.tend`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import varfocus
+from varfocus.batch.crew import Crew, Stopped, attend
+from varfocus.batch.events import Events, Outcome, Step, Ticket
+from varfocus.batch.local import failure
+from varfocus.errors import ClusterError, MissingExtraError, ParameterError
+from varfocus.memory import allowed_bytes
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+AHEAD = 2
+"""Orders per thread of the cluster that are handed over ahead, so that no worker has to wait."""
+
+TEND_EVERY = 1.0
+"""Seconds between two looks at the workers."""
+
+REPORT_EVERY = 1.0
+"""Seconds between two reports on a stack, which go through the scheduler."""
+
+CONNECT_SECONDS = 20
+
+
+def connect(address: str) -> Client:
+    """Return a client of the scheduler at an address.
+
+    Parameters
+    ----------
+    address : str
+        Such as ``tcp://scheduler:8786``.
+
+    Returns
+    -------
+    distributed.Client
+        Connected.
+
+    Raises
+    ------
+    MissingExtraError
+        If Dask is not installed.
+    ClusterError
+        If nobody answers.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingExtraError("Clusters", "distributed", "cluster") from error
+    try:
+        return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except ValueError as error:
+        raise ParameterError(
+            f"received the cluster {address!r} ({error})",
+            "expected “local”, or the address of a Dask scheduler such as tcp://host:8786",
+        ) from error
+    except OSError as error:  # timeouts too
+        raise ClusterError(
+            f"no Dask scheduler answers at {address}: {error}",
+            "expected one of about the same version of Dask as here",
+            "Start it: dask scheduler. Then, on every machine: dask worker " + address,
+        ) from error
+
+
+class Cluster:
+    """The workers of a Dask cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Leads to them.
+    events : queue
+        Gets what happens.
+    threads : int or None
+        Threads of the engine for each stack; None means 1, for a Dask worker does as many stacks
+        at once as it has threads.
+    lost_after : float
+        Seconds without a sign of life after which a worker's stacks are given to others.
+    """
+
+    def __init__(
+        self, client: Client, events: Events, threads: int | None, lost_after: float
+    ) -> None:
+        self._client, self._events = client, events
+        self._threads, self._lost_after = threads or 1, lost_after
+        self._topic = f"varfocus-{secrets.token_hex(8)}"
+        self._under_way: dict[str, tuple[Ticket, Future[Any]]] = {}
+        self._signs: dict[str, tuple[float, float]] = {}
+        self._away_since: float | None = None
+        self._tended = 0.0
+        self._silent: set[str] = set()
+        self.capacity = 1
+        client.subscribe_topic(self._topic, self._told)
+        self.tend()
+
+    def memory_limit(self) -> int:
+        """Return what a stack may take anywhere: the least that a thread of a worker has."""
+        shares = [
+            worker["memory_limit"] // max(1, worker["nthreads"])
+            for worker in self._workers().values()
+            if worker["memory_limit"]
+        ]
+        return min(shares) if shares else allowed_bytes(None)
+
+    def words(self) -> str:
+        """Say how large the cluster is."""
+        workers = self._workers().values()
+        n, threads = len(workers), sum(worker["nthreads"] for worker in workers)
+        many = f"{n} worker{'s' * (n != 1)}"
+        return f"{many} with {threads} thread{'s' * (threads != 1)} in all"
+
+    def submit(self, ticket: Ticket, order: dict[str, Any]) -> None:
+        """Have an order carried out by a worker that gives signs of life."""
+        key = f"{self._topic}-{ticket.number}-{ticket.attempt}"
+        alive = [address for address in self._signs if address not in self._silent]
+        future = self._client.submit(
+            attend_here,
+            order,
+            self._topic,
+            tuple(ticket),
+            self._threads,
+            key=key,
+            pure=False,
+            workers=alive if self._silent and alive else None,
+        )
+        self._under_way[key] = ticket, future
+        future.add_done_callback(self._done)
+
+    def _told(self, event: Any) -> None:
+        """Pass on what a worker reports."""
+        message = event[1]
+        self._events.put(Step(Ticket(*message["ticket"]), *message["step"]))
+
+    def _done(self, future: Future[Any]) -> None:
+        found = self._under_way.pop(future.key, None)
+        if found is None:
+            return  # given to another worker meanwhile
+        if future.status == "finished":
+            try:
+                outcome = future.result(timeout=CONNECT_SECONDS)
+            except Exception as error:
+                outcome = _lost(f"its result could not be fetched: {error}")
+        elif future.status == "error":
+            outcome = _translated(future.exception(timeout=CONNECT_SECONDS))
+        else:
+            outcome = _lost("the cluster dropped it")
+        self._events.put(Outcome(found[0], outcome))
+
+    def tend(self) -> None:
+        """Take stacks from workers that are silent, and notice new ones."""
+        now = time.monotonic()
+        if now - self._tended < TEND_EVERY:
+            return
+        self._tended = now
+        workers = self._workers()
+        self._stay_connected(now)
+        # Clocks of machines differ, so it is by our own that a sign of life is new.
+        self._signs = {
+            address: (worker["last_seen"], now)
+            if self._signs.get(address, (None,))[0] != worker["last_seen"]
+            else self._signs[address]
+            for address, worker in workers.items()
+        }
+        self._silent = {
+            address for address, (_, at) in self._signs.items() if now - at > self._lost_after
+        }
+        alive = [w["nthreads"] for address, w in workers.items() if address not in self._silent]
+        self.capacity = max(1, AHEAD * sum(alive))
+        if self._silent and alive:
+            self._take_back()
+
+    def _take_back(self) -> None:
+        """Count the orders of silent workers as lost."""
+        for address, keys in self._client.processing(list(self._silent)).items():
+            for key in keys:
+                found = self._under_way.pop(key, None)
+                if found is None:
+                    continue
+                self._client.cancel([found[1]])
+                words = f"the worker {address} gave no sign of life for {self._lost_after:g} s"
+                self._events.put(Outcome(found[0], _lost(words)))
+
+    def _workers(self) -> dict[str, dict[str, Any]]:
+        info = self._client.scheduler_info(n_workers=-1)
+        workers: dict[str, dict[str, Any]] = info.get("workers", {})
+        return workers
+
+    def _stay_connected(self, now: float) -> None:
+        if self._client.status == "running":
+            self._away_since = None
+            return
+        self._away_since = self._away_since or now
+        if self._client.status == "closed" or now - self._away_since > self._lost_after:
+            raise ClusterError(
+                "the Dask scheduler is gone",
+                "expected it to stay until the batch is done",
+                "Start it again; the same command then goes on where it was.",
+            )
+
+    def close(self) -> None:
+        """Drop what is under way: waiting orders at once, those at work when they next look up."""
+        left = [future for _, future in self._under_way.values()]
+        self._under_way.clear()
+        with contextlib.suppress(Exception):  # the cluster may be gone
+            self._client.unsubscribe_topic(self._topic)
+            self._client.cancel(left)
+            alive = [address for address in self._signs if address not in self._silent]
+            self._client.run(drop, self._topic, workers=alive, wait=False)
+
+
+def _lost(words: str) -> dict[str, Any]:
+    return {"status": "lost", "message": words, "exit_code": ClusterError.exit_code}
+
+
+def _translated(error: BaseException) -> dict[str, Any]:
+    """Return the outcome of a task that raised."""
+    from distributed import KilledWorker
+
+    if isinstance(error, KilledWorker):
+        return _lost(f"the workers that did it died: {error}")
+    if isinstance(error, ImportError):
+        words = (
+            f"the workers cannot import what they need: {error}\nexpected varfocus "
+            f"{varfocus.__version__} in their environment\nInstall it there."
+        )
+        return {"status": "failed", "message": words, "exit_code": ClusterError.exit_code}
+    return failure(error)
+
+
+# What follows runs on the workers.
+
+_crews: dict[str, Crew] = {}
+"""The processes of this worker, for each batch that is under way."""
+_making = threading.Lock()
+
+
+def attend_here(
+    order: dict[str, Any], topic: str, ticket: tuple[int, int], threads: int
+) -> dict[str, Any]:
+    """Carry out an order on this worker; the task of a batch.
+
+    Parameters
+    ----------
+    order : dict
+        From `varfocus.batch.order.order_for`.
+    topic : str
+        Where to report.
+    ticket : tuple of int
+        What to call the order in reports.
+    threads : int
+        Threads of the engine.
+
+    Returns
+    -------
+    dict
+        As `varfocus.batch.crew.attend` says.
+    """
+    from distributed import get_worker
+
+    if order["varfocus"] != varfocus.__version__:
+        words = (
+            f"this worker has varfocus {varfocus.__version__}\nexpected {order['varfocus']}, as "
+            "where the batch was called\nInstall the same version on all workers."
+        )
+        return {"status": "failed", "message": words, "exit_code": ClusterError.exit_code}
+    worker = get_worker()
+    last = 0.0
+
+    def progress(stage: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if stage and now - last > REPORT_EVERY:
+            last = now
+            worker.log_event(topic, {"ticket": list(ticket), "step": [stage, done, total]})
+
+    progress("opening", 0, 1)
+    with _making:
+        if topic not in _crews:
+            limit = worker.memory_manager.memory_limit or allowed_bytes(None)
+            _crews[topic] = Crew(limit, worker.state.nthreads, threads)
+        crew = _crews[topic]
+    try:
+        return attend(order, crew, progress)
+    except Stopped:
+        return _lost("the batch was ended")
+
+
+async def drop(topic: str) -> None:
+    """End what this worker does for a batch; a coroutine, so that nobody need wait for it."""
+    crew = _crews.pop(topic, None)
+    if crew is not None:
+        crew.close()

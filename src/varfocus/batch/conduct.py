@@ -1,0 +1,172 @@
+"""Conduct a batch: hand out stacks, take their outcomes, try again, keep the books."""
+
+from __future__ import annotations
+
+import shutil
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from varfocus.batch.events import Events, Outcome, Runner, Step, Ticket
+from varfocus.batch.order import PART, Limits, order_for
+from varfocus.batch.stacks import Stack
+from varfocus.batch.summary import Summary
+from varfocus.errors import OutputError
+from varfocus.export.atomic import prepare_folder
+
+LOCK = ".varfocus-batch.lock"
+PATIENCE = 0.2
+"""Seconds that are waited for an event before the workers are looked after."""
+
+
+class Listener:
+    """Hears of a batch; its methods do nothing and are there to be overridden."""
+
+    def step(self, stack: Stack, stage: str, done: int, total: int) -> None:
+        """Hear that a stack makes progress."""
+
+    def again(self, stack: Stack, attempt: int, why: str) -> None:
+        """Hear that an attempt at a stack was lost, and that it is tried again."""
+
+    def ended(self, stack: Stack, entry: dict[str, Any], summary: Summary) -> None:
+        """Hear what became of a stack: an entry of `Summary.entries`."""
+
+
+@contextmanager
+def locked(output: Path) -> Iterator[None]:
+    """Hold an output folder for one batch; the system lets go of it if that is killed.
+
+    Parameters
+    ----------
+    output : Path
+        Created if missing.
+
+    Raises
+    ------
+    OutputError
+        If another batch has it, or it cannot be written.
+    """
+    prepare_folder(output, (), overwrite=False)
+    lock = FileLock(output / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise OutputError(
+            f"another varfocus batch is writing into {output}",
+            "expected a folder of its own for every batch",
+            "Wait until it is done, or choose another output with -o.",
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def conduct(
+    stacks: Iterator[Stack | None],
+    runner: Runner,
+    events: Events,
+    output: Path,
+    summary: Summary,
+    listener: Listener,
+    *,
+    max_memory: str,
+    limits: Limits,
+    overwrite: bool,
+) -> None:
+    """Have all stacks done.
+
+    Parameters
+    ----------
+    stacks : iterator of Stack or None
+        What is to be done; None where nothing is there yet but may come.
+    runner : Runner
+        Does it.
+    events : queue
+        Where it tells of it.
+    output : Path
+        Folder of the batch, locked.
+    summary : Summary
+        Gets every outcome.
+    listener : Listener
+        Hears of all.
+    max_memory, limits, overwrite
+        As in `varfocus.batch.order.order_for`.
+    """
+    under_way: dict[Ticket, Stack] = {}
+    again: deque[tuple[Ticket, Stack]] = deque()
+    number, more, tidied = 0, True, set[Path]()
+    try:
+        while more or under_way or again:
+            while len(under_way) < runner.capacity:
+                if again:
+                    ticket, stack = again.popleft()
+                else:
+                    found = next(stacks, _END)
+                    more = found is not _END
+                    if not isinstance(found, Stack):
+                        break
+                    ticket, stack, number = Ticket(number, 0), found, number + 1
+                    _tidy((output / stack.name).parent, tidied)
+                under_way[ticket] = stack
+                order = order_for(
+                    stack,
+                    output,
+                    max_memory=max_memory,
+                    limits=limits,
+                    overwrite=overwrite,
+                    thumbnails=summary.wants_pictures,
+                )
+                runner.submit(ticket, order)
+            try:
+                event = events.get(timeout=PATIENCE)
+            except Empty:
+                event = None
+            current = under_way.get(event.ticket) if event is not None else None
+            if isinstance(event, Step) and current is not None:
+                listener.step(current, event.stage, event.done, event.total)
+            elif isinstance(event, Outcome) and current is not None:
+                del under_way[event.ticket]
+                outcome, attempt = event.outcome, event.ticket.attempt
+                if outcome["status"] == "lost" and attempt < limits.retries:
+                    listener.again(current, attempt + 1, outcome["message"])
+                    again.append((Ticket(event.ticket.number, attempt + 1), current))
+                else:
+                    entry = summary.add(
+                        event.ticket.number, current.name, current.source, _final(outcome, attempt)
+                    )
+                    listener.ended(current, entry, summary)
+            runner.tend()
+            summary.write()
+    finally:
+        runner.close()
+        summary.write(now=True)
+
+
+_END = object()
+
+
+def _tidy(folder: Path, tidied: set[Path]) -> None:
+    """Remove what a killed batch left half done in a folder, once."""
+    if folder not in tidied:
+        tidied.add(folder)
+        for part in folder.glob(f".*{PART}"):
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _final(outcome: dict[str, Any], attempt: int) -> dict[str, Any]:
+    """Return the outcome of the last attempt as that of the stack."""
+    status = outcome["status"]
+    if status == "kept" and attempt > 0:  # by an attempt that was taken for lost
+        status = "done"
+    if status == "lost":
+        tried = f" (tried {attempt + 1} times)" if attempt else ""
+        first, *rest = outcome["message"].splitlines()
+        outcome = outcome | {"message": "\n".join([first + tried, *rest])}
+        status = "failed"
+    return outcome | {"status": status, "attempts": attempt + 1}

@@ -1,0 +1,62 @@
+"""What a batch would do, found out without doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from varfocus import memory, pipeline
+from varfocus.batch.finished import finished
+from varfocus.batch.stacks import Stack
+from varfocus.errors import VarfocusError
+from varfocus.job import keep_apart
+from varfocus.params import Resources
+
+
+def planned_rows(
+    stacks: Sequence[Stack], output: Path, resources: Resources, overwrite: bool
+) -> list[dict[str, Any]]:
+    """Return what would happen to each stack.
+
+    Parameters
+    ----------
+    stacks : sequence of Stack
+        The batch.
+    output : Path
+        Folder of the results.
+    resources : Resources
+        Memory that a stack may take.
+    overwrite : bool
+        Whether results may be replaced.
+
+    Returns
+    -------
+    list of dict
+        ``name``, ``source``, ``command``; ``frames``, ``width``, ``height``, ``method`` and
+        ``memory``, None where it cannot be read; ``plan``: what would happen, in words.
+    """
+    given = resources.max_memory
+    limit = memory.allowed_bytes(None if given is None else memory.parse_size(given))
+    return [_row(stack, output, limit, overwrite) for stack in stacks]
+
+
+def _row(stack: Stack, output: Path, limit: int, overwrite: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": stack.name,
+        "source": stack.source,
+        "command": stack.job.command(str(output / stack.name)),
+    }
+    row |= dict.fromkeys(("frames", "width", "height", "method", "memory"))
+    try:
+        frames = stack.job.open()
+        height, width = frames.shape
+        row |= {"frames": len(frames), "width": width, "height": height}
+        settled, _ = pipeline.settled_method(frames, stack.job.params, limit)
+        needed = memory.needed_bytes(frames, settled)
+        row |= {"method": settled.method, "memory": memory.size_words(needed)}
+        keep_apart(output / stack.name, frames)
+        there = finished(output / stack.name, stack.job, frames, overwrite=overwrite)
+    except VarfocusError as error:
+        return row | {"plan": f"would fail: {error}"}
+    return row | {"plan": "finished already" if there else "would be done"}

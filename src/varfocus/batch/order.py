@@ -1,0 +1,92 @@
+"""An order: all that a process needs to know to do one stack, as plain data."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import varfocus
+from varfocus.batch.stacks import Stack
+from varfocus.errors import ParameterError
+from varfocus.memory import parse_size
+
+PART = ".part"
+"""Suffix of the hidden folders in which results are made."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a stack may cost before it is given up.
+
+    Parameters
+    ----------
+    retries
+        How often a stack is tried again, elsewhere if possible, when the process or machine that
+        did it died, hung, took too long or too much memory. Damaged frames are not tried again.
+    time_limit
+        Seconds that one stack may take; by default as long as it makes progress.
+    """
+
+    retries: int = 2
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.retries < 0:
+            raise ParameterError(f"received retries = {self.retries}", "expected 0 or more")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ParameterError(
+                f"received time_limit = {self.time_limit}", "expected a number of seconds above 0"
+            )
+
+
+def order_for(
+    stack: Stack,
+    output: Path,
+    *,
+    max_memory: str,
+    limits: Limits,
+    overwrite: bool,
+    thumbnails: bool,
+) -> dict[str, Any]:
+    """Return the order to do a stack.
+
+    Parameters
+    ----------
+    stack : Stack
+        What is to be done.
+    output : Path
+        Folder of the batch.
+    max_memory : str
+        What the stack may take; which method “auto” is depends on it, so it must not depend on
+        the worker.
+    limits : Limits
+        What it may cost.
+    overwrite : bool
+        Replace a result that does not match.
+    thumbnails : bool
+        Tell small pictures too.
+
+    Returns
+    -------
+    dict
+        Of a kilobyte or so. Paths are absolute: workers have their own current folder.
+    """
+    parse_size(max_memory)
+    place = Path(os.path.abspath(output)) / stack.name  # noqa: PTH100 keeps links
+    data = stack.job.as_data()
+    return {
+        "varfocus": varfocus.__version__,
+        "name": stack.name,
+        "job": data,
+        "folder": str(Path.cwd()),
+        "output": str(place),
+        "part": str(place.with_name(f".{place.name}.{secrets.token_hex(4)}{PART}")),
+        "command": stack.job.command(stack.name),
+        "max_memory": max_memory,
+        "time_limit": limits.time_limit,
+        "overwrite": overwrite,
+        "thumbnails": thumbnails,
+    }

@@ -1,0 +1,152 @@
+"""One stack, from files to a folder of results: ``varfocus depth``, and each stack of a batch."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from varfocus import export
+from varfocus.errors import OutputError
+from varfocus.export.atomic import prepare_folder
+from varfocus.focus import Focus, open_stack, words
+from varfocus.params import Params, Resources
+from varfocus.pipeline import run
+from varfocus.progress import Progress, silent
+from varfocus.result import Result
+from varfocus.stack import FocusStack
+
+
+@dataclass(frozen=True)
+class Job:
+    """What was asked for.
+
+    Attributes
+    ----------
+    source : tuple of str
+        One folder, pattern or file that holds a stack, or several files.
+    params : Params
+        Parameters of the reconstruction.
+    focus : Focus
+        What the user says about the frames.
+    report : bool
+        Write ``report.html``.
+    keep_gps : bool
+        Let the fused image tell where the frames were taken.
+    """
+
+    source: tuple[str, ...]
+    params: Params = field(default_factory=Params)
+    focus: Focus = field(default_factory=Focus)
+    report: bool = True
+    keep_gps: bool = False
+
+    def open(self) -> FocusStack:
+        """Return the frames, not yet decoded."""
+        return open_stack(self.source, self.focus)
+
+    def asked(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults, by name, as plain data."""
+        options = self.params.changes() | self.focus.asked()
+        if not self.report:
+            options["report"] = False
+        if self.keep_gps:
+            options["keep_gps"] = True
+        return {k: str(v) if isinstance(v, Path) else v for k, v in options.items()}
+
+    def command(self, output: str) -> str:
+        """Return the command line that does this job."""
+        return shlex.join(["varfocus", "depth", *self.source, "-o", output, *words(self.asked())])
+
+    def as_data(self) -> dict[str, Any]:
+        """Return what `from_data` needs to make the same job, as JSON can carry it."""
+        focus = {k: str(v) if isinstance(v, Path) else v for k, v in asdict(self.focus).items()}
+        return {
+            "source": list(self.source),
+            "params": self.params.as_keywords(),
+            "focus": focus,
+            "report": self.report,
+            "keep_gps": self.keep_gps,
+        }
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Job:
+        """Return the job that `as_data` described."""
+        focus = dict(data["focus"])
+        if focus["focus_distances"] is not None:
+            focus["focus_distances"] = Path(focus["focus_distances"])
+        return cls(
+            tuple(data["source"]),
+            Params.from_keywords(**data["params"]),
+            Focus(**focus),
+            data["report"],
+            data["keep_gps"],
+        )
+
+
+def produce(
+    job: Job,
+    stack: FocusStack,
+    output: Path,
+    *,
+    overwrite: bool = False,
+    command: str = "",
+    timed: bool = True,
+    resources: Resources = Resources(),
+    progress: Progress = silent,
+) -> tuple[Result, dict[str, Path]]:
+    """Reconstruct a stack and write its folder of results.
+
+    Parameters
+    ----------
+    job : Job
+        What was asked for.
+    stack : FocusStack
+        Its frames: `Job.open`.
+    output : Path
+        Folder for the results, made if missing.
+    overwrite : bool
+        Replace the results of an earlier run.
+    command : str
+        The command that asked for it, for the record.
+    timed : bool
+        Put the time it took on record. Without it the same job leaves the same bytes every time.
+    resources : Resources
+        Threads and memory it may use.
+    progress : callable
+        Listener.
+
+    Returns
+    -------
+    tuple of Result and dict of str to Path
+        The result, and what was written, by product.
+
+    Raises
+    ------
+    VarfocusError
+        If the input cannot be used, does not fit, or the output cannot be written.
+    """
+    keep_apart(output, stack)
+    prepare_folder(output, export.result_names(stack.dtype), overwrite)
+    result = run(stack, job.params, progress, resources)
+    written = result.save(
+        output,
+        overwrite=overwrite,
+        command=command,
+        asked=job.asked(),
+        timed=timed,
+        report=job.report,
+        keep_gps=job.keep_gps,
+    )
+    return result, written
+
+
+def keep_apart(output: Path, stack: FocusStack) -> None:
+    """Refuse to write results beside the frames."""
+    if output.resolve() in {path.resolve().parent for path in stack.files}:
+        raise OutputError(
+            f"received the folder of the frames as output: {output}",
+            "expected another folder, or the next run would take the results for frames",
+            f"For example -o {output / 'result'}",
+        )
