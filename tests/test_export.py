@@ -17,7 +17,7 @@ from varfocus.errors import OutputError, OutputExistsError, VarfocusWarning
 from varfocus.export import atomic, figures, images
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.figures import Panel, panels, preview
-from varfocus.params import AlignParams, ClassicParams, FuseParams, Params
+from varfocus.params import AlignParams, AreaParams, ClassicParams, FuseParams, Params
 
 N = 15
 
@@ -133,7 +133,7 @@ def test_run_record_of_a_classical_run_with_defaults(frames, tmp_path):
     assert record["depth"]["unit"] == "frames"
     assert record["depth"]["direction"].startswith("grows from the first frame")
     assert Params.from_keywords(**record["parameters"]) == result.params
-    stages = (ClassicParams, AlignParams, FuseParams)
+    stages = (ClassicParams, AlignParams, FuseParams, AreaParams)
     names = {f.name for stage in stages for f in fields(stage)}
     assert set(record["parameters"]) == {"method"} | names
 

@@ -61,6 +61,8 @@ OTHER_VALUES = {
     "exposure": "none",
     "auto_order": True,
     "transforms_from": "earlier/run.json",
+    "crop": "10,20,300,200",
+    "mask": "mask.png",
 }
 
 

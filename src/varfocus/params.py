@@ -333,6 +333,34 @@ class AlignParams:
 
 
 @dataclass(frozen=True)
+class AreaParams:
+    """What counts of the frames, the same for every method.
+
+    Parameters
+    ----------
+    crop
+        Rectangle of the frames to reconstruct, as x,y,width,height in pixels. Frames are aligned
+        as a whole; everything after that sees the rectangle only, and takes less time and memory.
+    mask
+        Picture of the size of the frames, black where nothing counts: depth is unknown there.
+    """
+
+    crop: str | None = None
+    mask: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.crop is not None:
+            object.__setattr__(self, "crop", ",".join(map(str, _rectangle(self.crop))))
+        if self.mask is not None:  # a path is as good
+            object.__setattr__(self, "mask", str(self.mask))
+
+    @property
+    def box(self) -> tuple[int, int, int, int] | None:
+        """Left, top, width and height of `crop`; None for all of the frames."""
+        return None if self.crop is None else _rectangle(self.crop)
+
+
+@dataclass(frozen=True)
 class Params:
     """All parameters of one reconstruction.
 
@@ -342,7 +370,7 @@ class Params:
         "robust": templates, semi-global start, Huber-TV; "paper": Moeller et al.'s variational
         method; "classic": windowed maximum of contrast; "auto": robust where it fits into memory,
         else paper, or the method whose parameters are given.
-    contrast, curve, start, solve, classic, robust, align, fusion
+    contrast, curve, start, solve, classic, robust, align, fusion, area
         Parameters of the stages.
     """
 
@@ -355,6 +383,7 @@ class Params:
     robust: RobustParams = field(default_factory=RobustParams)
     align: AlignParams = field(default_factory=AlignParams)
     fusion: FuseParams = field(default_factory=FuseParams)
+    area: AreaParams = field(default_factory=AreaParams)
 
     def __post_init__(self) -> None:
         _one_of("method", self.method, get_args(Method))
@@ -466,8 +495,9 @@ STAGES: Mapping[str, type[Any]] = {
     "robust": RobustParams,
     "align": AlignParams,
     "fusion": FuseParams,
+    "area": AreaParams,
 }
-COMMON_STAGES = ("align", "fusion")
+COMMON_STAGES = ("align", "fusion", "area")
 """Stages that every method has."""
 
 STAGES_OF_METHOD: Mapping[str, tuple[str, ...]] = {
@@ -514,3 +544,19 @@ def _odd(params: object, name: str) -> None:
             f"received {name} = {getattr(params, name)}",
             "expected an odd window side in pixels: 1, 3, 5, …",
         )
+
+
+def _rectangle(value: object) -> tuple[int, int, int, int]:
+    """Return left, top, width and height of a rectangle written as ``x,y,width,height``."""
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        left, top, width, height = (int(part) for part in parts)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        left, top, width, height = 0, 0, 0, 0
+    if min(left, top) < 0 or min(width, height) < 1:
+        raise ParameterError(
+            f"received crop = {value!r}",
+            "expected x,y,width,height in whole pixels, from the upper left corner",
+            "Such as 100,50,800,600.",
+        )
+    return left, top, width, height

@@ -18,12 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from varfocus import classic, depth, memory, native, paper, robust
 from varfocus.align import Alignment, align
 from varfocus.edges import unveiled
-from varfocus.errors import VarfocusWarning
+from varfocus.errors import ParameterError, VarfocusWarning
 from varfocus.estimate import Estimate
 from varfocus.fuse import fuse, pick
+from varfocus.io.mask import read_mask
 from varfocus.params import (
     DEFAULT_METHOD,
-    AlignParams,
     Params,
     Resources,
     RobustParams,
@@ -114,6 +114,7 @@ def run(
     resources: Resources = Resources(),
     kept: Kept | None = None,
     sketch: bool = False,
+    counts: NDArray[np.bool_] | None = None,
 ) -> Result:
     """Reconstruct with validated parameters; `reconstruct` is the friendlier way in.
 
@@ -133,6 +134,8 @@ def run(
     sketch : bool
         For small frames, to answer at once: depth jumps are not sharpened, and every pixel of the
         all-in-focus image is taken from a single frame. Aligned frames stay in memory.
+    counts : ndarray of shape (H, W), bool, optional
+        Which pixels of the frames count; by default what the mask of `params` says.
 
     Returns
     -------
@@ -140,14 +143,20 @@ def run(
         Warnings are listed in it and not issued.
     """
     limit = None if resources.max_memory is None else memory.parse_size(resources.max_memory)
-    params, changes = settled_method(stack, params, limit)
-    memory.admit(stack, params, limit)
+    box = params.area.box
+    part = stack if box is None else stack.cropped(box)
+    params, changes = settled_method(part, params, limit)
+    memory.admit(part, params, limit)
+    if counts is None and params.area.mask is not None:
+        counts = read_mask(params.area.mask, stack.shape)
     began = time.perf_counter()
-    original = stack
+    original, frames = stack, kept or Kept()
     with native.use_threads(resources.threads):
-        aligning = partial(_aligned, original, params.align, progress, sketch)
-        key = params.align, sketch
-        stack, alignment = kept.once("aligned", key, aligning) if kept else aligning()
+        finding = partial(align, original, params.align, progress)
+        _, alignment = frames.once("alignment", params.align, finding)
+        applying = partial(_applied, alignment, original, box, sketch)
+        stack = frames.once("aligned", (params.align, box, sketch), applying)
+        seen = _counting(alignment, box, counts)
         params, notes = paper.fitting_degree(stack, params)
         notes = [*changes, *alignment.warnings, *notes]
         room = memory.room_for_volumes(stack, params, limit)
@@ -162,15 +171,15 @@ def run(
         image = unveiled(image, *found.unmixed, stack.scale)
     positions = alignment.depths(stack)
     physical = depth.index_to_depth(found.index, positions)
-    notes += out_of_range(found.index, len(stack))
+    inside = np.s_[:] if seen is None else seen
+    notes += out_of_range(found.index[inside], len(stack))
     if found.known is not None:
-        notes += doubtful(found.known)
+        notes += doubtful(found.known[inside])
         if params.robust.unknown == "nan":
             physical = np.where(found.known, physical, np.float32(np.nan))
     confidence = depth.confidence(
         found.margin, depth.flatness(found.index), CONFIDENCE_WEIGHTS[params.method]
     )
-    seen = alignment.seen_by_all(stack.shape)
     if seen is not None:
         physical = np.where(seen, physical, np.float32(np.nan))
         confidence = np.where(seen, confidence, np.float32(0.0))
@@ -193,18 +202,40 @@ def run(
         source=fused.source,
         alignment=alignment,
         original=original,
+        counts=counts,
     )
 
 
-def _aligned(
-    stack: FocusStack, params: AlignParams, progress: Progress, hold: bool
-) -> tuple[FocusStack, Alignment]:
-    """Align, and on request resample every frame for good."""
-    aligned, alignment = align(stack, params, progress)
+def _applied(
+    alignment: Alignment, stack: FocusStack, box: tuple[int, int, int, int] | None, hold: bool
+) -> FocusStack:
+    """Apply an alignment inside of a rectangle, and on request resample every frame for good."""
+    aligned = alignment.apply(stack, box)
     if hold:
         frames = [ArrayFrame(f.name, aligned.read(k)) for k, f in enumerate(aligned.frames)]
         aligned = replace(aligned, frames=frames)
-    return aligned, alignment
+    return aligned
+
+
+def _counting(
+    alignment: Alignment,
+    box: tuple[int, int, int, int] | None,
+    counts: NDArray[np.bool_] | None,
+) -> NDArray[np.bool_] | None:
+    """Return which pixels of the result all frames show and the user wants; None for all."""
+    seen = alignment.seen_by_all(alignment.size)
+    if counts is not None:
+        seen = counts if seen is None else seen & counts
+    if seen is None:
+        return None
+    left, top, width, height = alignment.extent(box)
+    seen = seen[top : top + height, left : left + width]
+    if not seen.any():
+        raise ParameterError(
+            "received a mask that leaves no pixel of the result",
+            "expected some of it to be white inside the crop, and where all frames overlap",
+        )
+    return seen
 
 
 def _without_edges(params: Params) -> Params:
@@ -255,10 +286,15 @@ class Kept:
         self._known: dict[str, tuple[object, Any]] = {}
 
     def once(self, what: str, key: object, make: Callable[[], Any]) -> Any:
-        """Return what was made under this key the last time, or make it."""
+        """Return what was made under this key the last time, or make it.
+
+        What was made later rests on it, and is made again too.
+        """
         known = self._known.get(what)
         if known is None or known[0] != key:
-            self._known.pop(what, None)  # before the next one takes its memory
+            names = list(self._known)
+            for later in names[names.index(what) :] if known else ():
+                del self._known[later]  # before the next one takes its memory
             self._known[what] = key, make()
         return self._known[what][1]
 
@@ -332,7 +368,7 @@ def settled_method(
     )
     if wanted.robust != RobustParams():
         note += " The parameters of “robust” that were given had no effect."
-    return Params("paper", fusion=params.fusion), [note]
+    return Params("paper", align=params.align, fusion=params.fusion, area=params.area), [note]
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,8 @@ class Result:
         How the frames were aligned; None if they were not looked at.
     original : FocusStack or None
         The frames as given, where `stack` has them aligned.
+    counts : ndarray, bool, or None
+        Which pixels of the frames as given count; None for all.
     """
 
     depth: NDArray[np.float32]
@@ -77,6 +79,15 @@ class Result:
     findings: dict[str, object] | None = None
     alignment: Alignment | None = None
     original: FocusStack | None = None
+    counts: NDArray[np.bool_] | None = None
+
+    @property
+    def extent(self) -> tuple[int, int, int, int]:
+        """Left, top, width and height of the result in pixels of the frames as given."""
+        height, width = self.depth.shape
+        if self.alignment is None:
+            return (*(self.params.area.box or (0, 0))[:2], width, height)
+        return self.alignment.extent(self.params.area.box)
 
     @property
     def unit(self) -> str:
@@ -117,8 +128,9 @@ class Result:
 
         ``depth.tif`` (float32, opens calibrated in Fiji), ``confidence.tif``, ``uncertainty.tif``
         where the method knows it, ``fused.png`` (or ``fused.tif`` for floating-point frames),
-        ``source.tif`` (frame numbers from 0), ``preview.png``, ``report.html``, and last
-        ``run.json`` with every parameter: its presence means that the folder is complete.
+        ``source.tif`` (frame numbers from 0), ``preview.png``, ``report.html``, ``mask.png`` where
+        a mask was given, and last ``run.json`` with every parameter: its presence means that the
+        folder is complete.
 
         Parameters
         ----------
@@ -164,6 +176,7 @@ class Result:
             overwrite=overwrite,
             exif=about.exif,
             icc=about.icc,
+            mask=self.counts,
         )
 
     def report(self, record: dict[str, Any]) -> bytes:
@@ -212,6 +225,7 @@ class Result:
             "asked": dict(asked or {}),
             "parameters": self.params.as_keywords(),
             "input": export.describe_input(self.original or self.stack),
+            "extent": dict(zip(("left", "top", "width", "height"), self.extent, strict=True)),
             "alignment": None
             if self.alignment is None
             else self.alignment.record((self.original or self.stack).names),

@@ -57,6 +57,12 @@ class SavedResult:
         return None if size is None else PixelSize(size["x"], size["y"], size["unit"])
 
     @property
+    def origin(self) -> tuple[int, int]:
+        """Column and row of the frames as given at which the maps begin."""
+        place = self.record.get("extent") or {"left": 0, "top": 0}
+        return int(place["left"]), int(place["top"])
+
+    @property
     def metres(self) -> float | None:
         """Metres in one unit of depth; None for frames, and for units that are no lengths."""
         return METRES.get(self.unit)

@@ -22,6 +22,7 @@ from varfocus.errors import (
     InputError,
     MixedFramesError,
     NotFiniteError,
+    ParameterError,
     TooFewFramesError,
     UnreadableFrameError,
 )
@@ -73,6 +74,42 @@ class ArrayFrame:
     def read(self) -> NDArray[Any]:
         """Return the pixels."""
         return self.pixels
+
+
+@dataclass(frozen=True)
+class CroppedFrame:
+    """A rectangle of a frame, cut out when it is read: the rest is given back at once."""
+
+    frame: Frame
+    box: tuple[int, int, int, int]
+
+    @property
+    def name(self) -> str:
+        """Name of the whole frame."""
+        return self.frame.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(H, W)`` or ``(H, W, 3)`` of the rectangle."""
+        return (self.box[3], self.box[2], *self.frame.shape[2:])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Number type of the whole frame."""
+        return self.frame.dtype
+
+    def read(self) -> NDArray[Any]:
+        """Decode the frame and return the rectangle."""
+        left, top, width, height = self.box
+        return self.frame.read()[top : top + height, left : left + width].copy()
+
+
+def cropped(frame: Frame, box: tuple[int, int, int, int]) -> Frame:
+    """Return a rectangle of a frame: left, top, width and height in pixels."""
+    left, top, width, height = box
+    if isinstance(frame, ArrayFrame):
+        return ArrayFrame(frame.name, frame.pixels[top : top + height, left : left + width])
+    return CroppedFrame(frame, box)
 
 
 @dataclass(frozen=True)
@@ -324,6 +361,27 @@ class FocusStack:
         if self.unit in METRES and unit in METRES:
             return replace(self, focus=convert(self.focus, self.unit, unit), unit=unit)
         return replace(self, unit=unit)  # a name is all that is known of one of them
+
+    def cropped(self, box: tuple[int, int, int, int]) -> FocusStack:
+        """Return a rectangle of every frame.
+
+        Parameters
+        ----------
+        box : tuple of int
+            Left, top, width and height in pixels.
+
+        Raises
+        ------
+        ParameterError
+            If it does not lie inside the frames.
+        """
+        height, width = self.shape
+        if box[0] + box[2] > width or box[1] + box[3] > height:
+            raise ParameterError(
+                f"received crop = {','.join(map(str, box))} for frames of {width}×{height}",
+                "expected x,y,width,height of a rectangle inside the frames",
+            )
+        return replace(self, frames=[cropped(frame, box) for frame in self.frames])
 
     def with_pixel_size(self, size: PixelSize, origin: str = "given") -> FocusStack:
         """Return the same frames with this pixel size, and who says so."""

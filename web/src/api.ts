@@ -36,8 +36,12 @@ export interface ResultInfo {
   preview: boolean;
   /** Written, so that it can be measured and taken away. */
   saved: boolean;
+  /** Made earlier, and opened. */
+  opened: boolean;
   width: number;
   height: number;
+  /** Left, top, width and height that the maps cover, in pixels of the frames. */
+  place: [number, number, number, number];
   unit: string;
   method: string;
   parameters: Values;
@@ -55,6 +59,15 @@ export interface Busy {
   total: number;
 }
 
+/** Whether the inside counts, and the corners. */
+export type Outline = [boolean, [number, number][]];
+
+export interface Mask {
+  outlines: Outline[];
+  /** Drawn over one that came with a result. */
+  base: boolean;
+}
+
 export interface State {
   varfocus: string;
   tile: number;
@@ -69,6 +82,7 @@ export interface State {
   unit: string;
   pixel: { x: number; y: number; unit: string } | null;
   preview: [number, number] | null;
+  mask: Mask | null;
   results: ResultInfo[];
   busy: Busy | null;
 }
@@ -95,7 +109,7 @@ export type Event =
   | { kind: "idle" }
   | ({ kind: "busy" } & Busy)
   | { kind: "progress"; id: number; stage: string; done: number; total: number }
-  | { kind: "result"; result: ResultInfo; busy: Busy | null }
+  | { kind: "result"; result: ResultInfo; busy: Busy | null; maps?: Map<string, ArrayBuffer> }
   | { kind: "saved"; version: number }
   | { kind: "failed"; version?: number; message: string };
 
@@ -154,11 +168,22 @@ export function upload(file: File, progress: (share: number) => void): Promise<v
   });
 }
 
+/** A sketch with its maps: length of the text, the text, and the maps one after the other. */
+function unpacked(message: ArrayBuffer): Event {
+  const length = new DataView(message).getUint32(0, true);
+  const event = JSON.parse(new TextDecoder().decode(new Uint8Array(message, 4, length))) as Event & { kind: "result"; sketch: string[] };
+  const size = event.result.width * event.result.height * 4;
+  event.maps = new Map(event.sketch.map((name, k) => [name, message.slice(4 + length + k * size, 4 + length + (k + 1) * size)]));
+  return event;
+}
+
 /** Listen to the server for ever; connects again when the connection is lost. */
 export function listen(hear: (event: Event) => void, connected: (yes: boolean) => void): void {
   const socket = new WebSocket(`ws://${location.host}/api/events`);
+  socket.binaryType = "arraybuffer";
   socket.onopen = () => connected(true);
-  socket.onmessage = (message) => hear(JSON.parse(message.data as string) as Event);
+  socket.onmessage = (message) =>
+    hear(typeof message.data === "string" ? (JSON.parse(message.data) as Event) : unpacked(message.data as ArrayBuffer));
   socket.onclose = () => {
     connected(false);
     setTimeout(() => listen(hear, connected), 1000);

@@ -58,10 +58,12 @@ export class Controls {
   changed: ((parameters: Values, settled: boolean, asked: boolean) => void) | null = null;
   cancelled: (() => void) | null = null;
 
-  constructor(host: HTMLElement) {
+  /** `area` says what of the frames counts. */
+  constructor(host: HTMLElement, area: HTMLElement) {
     host.append(
       el("h2", {}, "Reconstruct"),
       this.form,
+      area,
       el("div", { class: "row" }, this.run),
       this.progress,
       this.outcome,
@@ -97,6 +99,16 @@ export class Controls {
     this.show();
   }
 
+  /** Take over how a result was made. */
+  adopt(parameters: Values): void {
+    const method = this.methods.find((m) => m.name === parameters["method"]);
+    if (!method) return;
+    this.method = method.name;
+    const chosen = method.parameters.filter((p) => p.name in parameters && parameters[p.name] !== p.default);
+    this.values[method.name] = Object.fromEntries(chosen.map((p) => [p.name, parameters[p.name]!]));
+    this.show();
+  }
+
   enable(yes: boolean): void {
     this.run.disabled = !yes;
   }
@@ -124,7 +136,8 @@ export class Controls {
     );
   }
 
-  setResult(result: ResultInfo | null): void {
+  /** Show what came out; `part` is where it lies, if it is not all of the frames. */
+  setResult(result: ResultInfo | null, part: ResultInfo["place"] | null = null): void {
     if (!result) return this.outcome.replaceChildren();
     const depth = result.maps["depth"];
     const rows: [string, string][] = [
@@ -132,6 +145,7 @@ export class Controls {
       ["Depth", depth ? `${short(depth.range[0])} … ${short(depth.range[1])} ${result.unit}` : ""],
       ["Sure (≥ 0.9)", `${Math.round(result.sure * 100)} % of the pixels`],
       ["Size", `${result.width} × ${result.height}${result.preview ? " (preview)" : ""}`],
+      ...(part ? ([["Part", `${part[2]} × ${part[3]} at ${part[0]}, ${part[1]}`]] as [string, string][]) : []),
     ];
     if (result.seconds !== null) rows.push(["Time", `${short(result.seconds, 2)} s`]);
     const list = el("dl", {});
@@ -158,7 +172,7 @@ export class Controls {
       ),
     );
     const knob = method.parameters.find((p) => p.name === method.knob);
-    const rest = method.parameters.filter((p) => p.name !== method.knob);
+    const rest = method.parameters.filter((p) => p.name !== method.knob && p.name !== "crop"); // drawn
     const open = this.form.querySelector("details")?.open ?? false;
     this.form.replaceChildren(
       el("label", { class: "field", title: method.about }, el("span", {}, "Method"), choose),

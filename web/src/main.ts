@@ -2,10 +2,12 @@
 
 import "./style.css";
 import { bytes, get, listen, post, Refusal, upload, type Curve, type Event, type ResultInfo, type State, type Values } from "./api";
+import { Area, type Rectangle } from "./area";
 import { Colours } from "./colours";
 import { Controls } from "./controls";
 import { byId, el, short } from "./dom";
 import { Measure, TOOLS } from "./measure";
+import { Newest } from "./newest";
 import { Pixel } from "./pixel";
 import { Strip } from "./strip";
 import type { Surface } from "./surface";
@@ -37,6 +39,11 @@ interface Kept {
   pixel: [number, number] | null;
   place: { x: number; y: number; scale: number } | null;
   controls: unknown;
+  crop: Rectangle | null;
+  /** First frame, which tells whether these are the same frames. */
+  frames: number;
+  /** The opened result whose parameters were taken over. */
+  adopted: number;
 }
 
 const KEY = `varfocus-${location.port}`;
@@ -48,6 +55,9 @@ const kept: Kept = {
   pixel: null,
   place: null,
   controls: null,
+  crop: null,
+  frames: 0,
+  adopted: 0,
   ...(JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as Partial<Kept>),
 };
 
@@ -56,7 +66,9 @@ let viewer: Viewer;
 let surface: Surface | null = null;
 const palettes = new Map<string, Uint8Array>();
 
-const controls = new Controls(byId("controls"));
+const areaPlace = el("div", { id: "area" });
+const controls = new Controls(byId("controls"), areaPlace);
+const area = new Area(areaPlace);
 const strip = new Strip(byId("strip"));
 const sections = ["colours", "pixel", "measure", "take"].map((id) => el("section", { id: `${id}-section` }));
 byId("inspector").append(...sections);
@@ -65,10 +77,22 @@ const pixel = new Pixel(sections[1]!);
 const measure = new Measure(sections[2]!, () => newest()?.version ?? null);
 const take = sections[3]!;
 
+let keeping = 0;
+
+/** Remember what survives a reload, a little later: writing takes longer than drawing. */
 function keep(): void {
+  if (!keeping) keeping = window.setTimeout(keepNow, 200);
+}
+
+function keepNow(): void {
+  clearTimeout(keeping);
+  keeping = 0;
   kept.controls = controls.save();
+  kept.crop = area.box;
   sessionStorage.setItem(KEY, JSON.stringify(kept));
 }
+
+addEventListener("pagehide", keepNow);
 
 function newest(): ResultInfo | undefined {
   return state.results.at(-1);
@@ -127,11 +151,27 @@ function sourceOf(choice: PaneChoice): Source | null {
     kind: choice.map === "fused" ? "picture" : "map",
     width: result.width,
     height: result.height,
-    tile: (level, column, row, signal) =>
-      bytes(`/api/results/${result.version}/${choice.map}/${grade}/${level}/${column}/${row}`, signal),
+    place: result.place,
+    tile: (level, column, row, signal) => tileOf(result, choice.map, level, column, row, signal),
     range: kept.ranges[choice.map] ?? map?.range ?? [0, 1],
     palette: kept.palettes[choice.map] ?? "viridis",
   };
+}
+
+/** The maps of the newest sketch, which came with the news of it. */
+let sketch: { version: number; maps: Map<string, ArrayBuffer> } | null = null;
+
+function tileOf(result: ResultInfo, map: string, level: number, column: number, row: number, signal?: AbortSignal): Promise<ArrayBuffer> {
+  const here = result.preview && sketch?.version === result.version ? sketch.maps.get(map) : undefined;
+  if (here) return Promise.resolve(here);
+  const grade = result.preview ? "preview" : "full";
+  return bytes(`/api/results/${result.version}/${map}/${grade}/${level}/${column}/${row}`, signal);
+}
+
+/** Where a result lies, if it is not all of the frames. */
+function partOf(result: ResultInfo | undefined): ResultInfo["place"] | null {
+  const place = result?.place;
+  return place && state.frames.length && (place[2] < state.width - 2 * place[2] / result.width || place[3] < state.height - 2 * place[3] / result.height) ? place : null;
 }
 
 function showPanes(): void {
@@ -139,15 +179,23 @@ function showPanes(): void {
   const choices = paneChoices();
   const sources = choices.map(sourceOf);
   if (state.width) viewer.setImage(state.width, state.height);
+  const part = measure.tool === "crop" || measure.tool === "mask" ? null : (area.box ?? partOf(newest()));
+  viewer.setTarget(part && { x: part[0], y: part[1], width: part[2], height: part[3] });
   if (kept.view === "wipe") viewer.setPanes([{ source: sources[0] ?? null, other: sources[1] ?? null }]);
   else viewer.setPanes(sources.map((source) => ({ source })));
   showHeads();
 }
 
+let heads = "";
+
 function showHeads(): void {
+  const rects = viewer.rects();
+  const offered = state.results.filter((r) => !r.preview).map((r) => [r.version, Object.keys(r.maps)]);
+  const signature = JSON.stringify([kept.view, state.width, paneChoices(), rects, offered, Object.keys(newest()?.maps ?? {})]);
+  if (signature === heads) return; // a list that is open stays open
+  heads = signature;
   document.querySelectorAll(".pane-head").forEach((head) => head.remove());
   if (kept.view === "3d" || !state.width) return;
-  const rects = viewer.rects();
   paneChoices().forEach((choice, k) => {
     const wipe = kept.view === "wipe";
     const rect = rects[wipe ? 0 : k]!;
@@ -189,6 +237,7 @@ function decorate(context: CanvasRenderingContext2D, rects: { x: number; y: numb
     context.beginPath();
     context.rect(rect.x, rect.y, rect.width, rect.height);
     context.clip();
+    area.draw(context, (x, y) => viewer.toScreen(rect, x, y), rect);
     measure.draw(context, (x, y) => viewer.toScreen(rect, x, y));
     for (const [point, radius] of [[kept.pixel, 9], [hover, 5]] as const) {
       if (!point) continue;
@@ -299,10 +348,9 @@ async function showSurface(): Promise<void> {
   if (kept.view !== "3d" || !result) return;
   const made = surface ?? new (await import("./surface")).Surface(byId("surface"));
   surface = made;
-  const grade = result.preview ? "preview" : "full";
   const top = Math.max(Math.ceil(Math.log2(Math.max(result.width, result.height) / state.tile)), 0);
   await attempt(async () => {
-    const depth = new Float32Array(await bytes(`/api/results/${result.version}/depth/${grade}/${top}/0/0`));
+    const depth = new Float32Array(await tileOf(result, "depth", top, 0, 0));
     const columns = Math.ceil(result.width / 2 ** top);
     const range = result.maps["depth"]!.range;
     const common = state.pixel && state.pixel.unit === result.unit;
@@ -311,7 +359,7 @@ async function showSurface(): Promise<void> {
       columns,
       rows: depth.length / columns,
       aspect: result.height / result.width,
-      proportion: common ? (range[1] - range[0]) / (state.pixel!.x * state.width) : null,
+      proportion: common ? (range[1] - range[0]) / (state.pixel!.x * result.place[2]) : null,
       range,
       unit: result.unit,
       picture: await composed(result, Math.max(top - 2, 0)),
@@ -321,14 +369,13 @@ async function showSurface(): Promise<void> {
 
 /** A level of the all-in-focus image as one picture. */
 async function composed(result: ResultInfo, level: number): Promise<HTMLCanvasElement> {
-  const grade = result.preview ? "preview" : "full";
   const canvas = el("canvas", { width: Math.ceil(result.width / 2 ** level), height: Math.ceil(result.height / 2 ** level) });
   const context = canvas.getContext("2d")!;
   const jobs: Promise<void>[] = [];
   for (let row = 0; row * state.tile < canvas.height; row++) {
     for (let column = 0; column * state.tile < canvas.width; column++) {
       jobs.push(
-        bytes(`/api/results/${result.version}/fused/${grade}/${level}/${column}/${row}`).then((buffer) => {
+        tileOf(result, "fused", level, column, row).then((buffer) => {
           const width = Math.min(state.tile, canvas.width - column * state.tile);
           const data = new ImageData(new Uint8ClampedArray(buffer), width, buffer.byteLength / 4 / width);
           context.putImageData(data, column * state.tile, row * state.tile);
@@ -382,7 +429,16 @@ function showState(): void {
   for (const section of sections) section.hidden = !newest();
   controls.enable(state.frames.filter((f) => f.included).length >= 3);
   controls.setBusy(state.busy);
-  controls.setResult(newest() ?? null);
+  if (state.frames[0] && state.frames.every((f) => f.id !== kept.frames)) { // other frames than before
+    const first = kept.frames === 0;
+    [kept.frames, kept.pixel, kept.place] = [state.frames[0].id, first ? kept.pixel : null, first ? kept.place : null];
+    area.setBox(null, false);
+    pixel.clear();
+    measure.choose("probe");
+  }
+  area.setFrames(state.width, state.height, state.mask);
+  adopt(newest());
+  controls.setResult(newest() ?? null, partOf(newest()));
   strip.setFrames(state.frames, state.preview);
   refresh();
 }
@@ -392,46 +448,33 @@ async function load(): Promise<void> {
   showState();
 }
 
-/** What was asked for last and is not answered (its version is known a little later). */
-let asked: { version: number } | null = null;
-/** The newest version that was answered, and what waits for it. */
-let answered = 0;
-let following: { parameters: Values; settled: boolean } | null = null;
+const requests = new Newest<Values>(
+  async ({ body, settled }) => (await post<{ version: number }>("/api/solve", { parameters: body, settled })).version,
+  (error) => void attempt(() => Promise.reject(error as Error)),
+);
 
-/**
- * Newest wins: while a slider moves one answer is awaited, so that there is something to see, and
- * only the last change waits. What has settled does not wait.
- */
-function solve(parameters: Values, settled: boolean): void {
-  following = { parameters, settled };
-  if (!asked || (settled && asked.version)) void sendFollowing();
-}
-
-async function sendFollowing(): Promise<void> {
-  const body = following;
-  following = null;
-  asked = null;
-  if (!body) return;
-  const mine = (asked = { version: 0 });
-  await attempt(async () => {
-    mine.version = (await post<{ version: number }>("/api/solve", body)).version;
-  });
-  if (asked !== mine) return;
-  const next = following as { settled: boolean } | null; // it may have come in the meantime
-  if (!mine.version || answered >= mine.version || next?.settled) void sendFollowing();
-}
-
-/** An answer, of whatever kind, is there: the next may follow. */
-function answer(version: number): void {
-  answered = version;
-  if (asked?.version && version >= asked.version) void sendFollowing();
+/** Reconstruct with what is chosen now. */
+function solve(settled: boolean, parameters: Values = controls.parameters()): void {
+  requests.ask(area.box ? { ...parameters, crop: area.box.join(",") } : parameters, settled);
 }
 
 controls.changed = (parameters, settled, asked) => {
   keep();
-  if (asked || newest()) solve(parameters, settled);
+  if (asked || newest()) solve(settled, parameters);
 };
-controls.cancelled = () => void attempt(() => post("/api/cancel"));
+area.changed = () => viewer?.redraw();
+area.cropped = () => {
+  refresh();
+  if (newest()) solve(true);
+};
+area.masked = (mask) => void attempt(async () => {
+  await post("/api/mask", mask);
+  if (newest()) solve(true);
+});
+controls.cancelled = () => {
+  requests.cancel();
+  void attempt(() => post("/api/cancel"));
+};
 strip.arranged = (order, excluded) => void attempt(() => post("/api/arrange", { order, excluded }));
 strip.scrubbed = () => {
   if (newest() && !paneChoices().some((c) => c.map === "frame")) {
@@ -441,7 +484,8 @@ strip.scrubbed = () => {
   showPanes();
 };
 measure.changed = () => {
-  viewer?.redraw();
+  area.choose(measure.tool);
+  if (viewer) showPanes();
   document.querySelectorAll<HTMLElement>(".tools button").forEach((b) =>
     b.setAttribute("aria-pressed", String(b.dataset["tool"] === measure.tool)));
 };
@@ -457,7 +501,7 @@ function hear(event: Event): void {
       controls.setBusy(event);
       break;
     case "idle":
-      following = asked = null;
+      requests.cancel();
       state.busy = null;
       controls.setBusy(null);
       break;
@@ -466,15 +510,20 @@ function hear(event: Event): void {
       else if (!state.busy) controls.setBusy(event.done < event.total ? { ...event, version: event.id } : null);
       break;
     case "result": {
+      if (!requests.result(event.result.version)) break;
+      sketch = event.maps ? { version: event.result.version, maps: event.maps } : null;
       state.results = state.results.filter((r) => r.version !== event.result.version && !r.preview);
       state.results.push(event.result);
       state.results.sort((a, b) => a.version - b.version);
       state.busy = event.busy;
-      controls.setBusy(event.busy);
-      controls.setResult(event.result);
       for (const section of sections) section.hidden = false;
-      refresh();
-      answer(event.result.version);
+      adopt(event.result);
+      showPanes(); // first what is waited for
+      requestAnimationFrame(() => setTimeout(() => {
+        controls.setBusy(state.busy);
+        controls.setResult(newest() ?? null, partOf(newest()));
+        refresh();
+      }));
       if (!event.result.preview) void probe(); // while a slider moves the worker has better to do
       break;
     }
@@ -486,7 +535,7 @@ function hear(event: Event): void {
       break;
     }
     case "failed":
-      answer(event.version ?? asked?.version ?? 0);
+      if (!requests.failed(event.version)) break;
       state.busy = null;
       controls.setBusy(null);
       say(event.message);
@@ -583,6 +632,15 @@ function setUpTheme(): void {
   });
 }
 
+/** Continue where a result that was opened left off. */
+function adopt(result: ResultInfo | undefined): void {
+  if (!result?.opened || kept.adopted === result.version) return;
+  kept.adopted = result.version;
+  controls.adopt(result.parameters);
+  const crop = result.parameters["crop"];
+  area.setBox(typeof crop === "string" ? (crop.split(",").map(Number) as Rectangle) : null, false);
+}
+
 async function begin(): Promise<void> {
   state = await get<State>("/api/state");
   try {
@@ -601,9 +659,17 @@ async function begin(): Promise<void> {
   colours.setPalettes(palettes, "viridis");
   viewer.decorate = decorate;
   viewer.hovered = read;
-  viewer.pressed = (_, x, y) => measure.press(x, y);
-  viewer.dragged = (x, y) => measure.drag(x, y);
+  viewer.pressed = (_, x, y) => {
+    if (measure.tool !== "crop" && measure.tool !== "mask") return measure.press(x, y);
+    area.press(measure.tool, x, y);
+    return true;
+  };
+  viewer.dragged = (x, y) => {
+    area.drag(x, y, viewer.scale());
+    measure.drag(x, y);
+  };
   viewer.released = (x, y, moved) => {
+    area.release();
     if (measure.tool !== "probe") return measure.release(moved);
     if (moved || x < 0 || y < 0 || x >= state.width || y >= state.height) return;
     kept.pixel = [Math.floor(x), Math.floor(y)];
@@ -620,6 +686,8 @@ async function begin(): Promise<void> {
   setUpOpening();
   controls.setMethods(state.methods);
   controls.restore(kept.controls);
+  area.setFrames(state.width, state.height, state.mask);
+  area.setBox(kept.crop, false);
   const place = kept.place;
   showState();
   if (place) viewer.setView(place);
@@ -628,7 +696,7 @@ async function begin(): Promise<void> {
   let lost = false;
   listen(hear, (connected) => {
     if (connected && lost) {
-      following = asked = null;
+      requests.cancel();
       void attempt(load);
     }
     if (!connected && !lost) say("The page lost its server. It reconnects as soon as varfocus runs again.", "note");

@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import { post, Refusal } from "./api";
 import { el, short } from "./dom";
 
-export type Tool = "probe" | "line" | "step" | "region";
+export type Tool = "probe" | "line" | "step" | "region" | "crop" | "mask";
 export type Box = [number, number, number, number];
 
 interface Answer {
@@ -19,7 +19,11 @@ export const TOOLS: [Tool, string, string][] = [
   ["line", "Profile", "Draw a line to see the height along it"],
   ["step", "Step", "Draw two rectangles to measure the step between them"],
   ["region", "Region", "Draw a rectangle to measure its roughness"],
+  ["crop", "Crop", "Draw the rectangle that is reconstructed"],
+  ["mask", "Mask", "Draw around what counts, or what does not"],
 ];
+
+const MEASURING: Tool[] = ["line", "step", "region"];
 
 export class Measure {
   tool: Tool = "probe";
@@ -45,12 +49,12 @@ export class Measure {
     this.plot = null;
     this.answer.replaceChildren();
     this.hint.textContent =
-      tool === "probe" ? "Profile, Step and Region, below the maps, measure in real units." : TOOLS.find((t) => t[0] === tool)![2];
+      !MEASURING.includes(tool) ? "Profile, Step and Region, below the maps, measure in real units." : TOOLS.find((t) => t[0] === tool)![2];
     this.changed?.();
   }
 
   press(x: number, y: number): boolean {
-    if (this.tool === "probe") return false;
+    if (!MEASURING.includes(this.tool)) return false;
     if (this.tool !== "step" || this.shapes.length >= 2) this.shapes = [];
     this.shapes.push([x, y, x, y]);
     this.drawing = true;
@@ -77,7 +81,7 @@ export class Measure {
   async ask(): Promise<void> {
     const version = this.version();
     const needed = this.tool === "step" ? 2 : 1;
-    if (version === null || this.tool === "probe" || this.shapes.length < needed) return;
+    if (version === null || !MEASURING.includes(this.tool) || this.shapes.length < needed) return;
     this.asking?.abort();
     this.asking = new AbortController();
     try {
@@ -115,7 +119,7 @@ export class Measure {
         scales: { x: { time: false } },
         axes: [
           { ...axis, size: 32, label: `distance, ${profile.distance_unit}`, labelSize: 18 },
-          { ...axis, size: 46, label: `depth, ${profile.unit}`, labelSize: 16, values: (_, t) => t.map((v) => short(v, 3)) },
+          { ...axis, size: 46, label: `height, ${profile.unit}`, labelSize: 16, values: (_, t) => t.map((v) => short(v, 3)) },
         ],
         series: [{}, { stroke: style.getPropertyValue("--accent").trim(), width: 1.5 }],
       },

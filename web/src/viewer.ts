@@ -6,6 +6,8 @@ export interface Source {
   kind: "map" | "picture";
   width: number;
   height: number;
+  /** Left, top, width and height that it covers of the image; all of it by default. */
+  place?: [number, number, number, number];
   /** Brings a tile: float32 or RGBA, row by row. */
   tile: (level: number, column: number, row: number, signal: AbortSignal) => Promise<ArrayBuffer>;
   range: [number, number];
@@ -85,6 +87,8 @@ export class Viewer {
   private scheduled = false;
   private clock = 0;
   private image = { width: 1, height: 1 };
+  /** What “fit” shows. */
+  private target: Rect = { x: 0, y: 0, width: 1, height: 1 };
   private cached = 0;
   divider = 0.5;
   unknownColour: [number, number, number] = [0.2, 0.2, 0.2];
@@ -164,8 +168,20 @@ export class Viewer {
   setImage(width: number, height: number): void {
     if (width === this.image.width && height === this.image.height) return;
     this.image = { width, height };
+    this.target = { x: 0, y: 0, width, height };
     this.view = null;
     this.redraw();
+  }
+
+  /** Say which part of the image “fit” shows. */
+  setTarget(target: Rect | null): void {
+    const { width, height } = this.image;
+    this.target = target ?? { x: 0, y: 0, width, height };
+    this.redraw();
+  }
+
+  private placeOf(source: Source): [number, number, number, number] {
+    return source.place ?? [0, 0, this.image.width, this.image.height];
   }
 
   setPanes(panes: Pane[]): void {
@@ -209,8 +225,8 @@ export class Viewer {
     for (let c = 1; c <= count; c++) {
       const rows = Math.ceil(count / c);
       const scale = Math.min(
-        (width - GAP * (c - 1)) / c / this.image.width,
-        (height - GAP * (rows - 1)) / rows / this.image.height,
+        (width - GAP * (c - 1)) / c / this.target.width,
+        (height - GAP * (rows - 1)) / rows / this.target.height,
       );
       if (scale > best * 1.0001) [best, columns] = [scale, c];
     }
@@ -227,12 +243,17 @@ export class Viewer {
 
   private shownView(rect: Rect): { x: number; y: number; scale: number } {
     if (this.view) return this.view;
-    const { width, height } = this.image;
+    const { x, y, width, height } = this.target;
     return {
-      x: width / 2,
-      y: height / 2,
+      x: x + width / 2,
+      y: y + height / 2,
       scale: Math.min(rect.width / width, rect.height / height),
     };
+  }
+
+  /** Screen pixels per image pixel. */
+  scale(): number {
+    return this.shownView(this.rects()[0]!).scale;
   }
 
   toScreen(rect: Rect, x: number, y: number): [number, number] {
@@ -253,8 +274,10 @@ export class Viewer {
 
   /** The value at an image pixel of a source, from the finest tile that is here. */
   value(source: Source, x: number, y: number): number[] | null {
-    const sx = (x * source.width) / this.image.width;
-    const sy = (y * source.height) / this.image.height;
+    const place = this.placeOf(source);
+    const sx = ((x - place[0]) * source.width) / place[2];
+    const sy = ((y - place[1]) * source.height) / place[3];
+    if (sx < 0 || sy < 0 || sx >= source.width || sy >= source.height) return null;
     for (let level = 0; level < this.levels(source); level++) {
       const column = Math.floor(sx / 2 ** level);
       const row = Math.floor(sy / 2 ** level);
@@ -345,29 +368,31 @@ export class Viewer {
       Math.round(rect.width * ratio),
       Math.round(rect.height * ratio),
     );
-    gl.scissor(
-      Math.round(clip.x * ratio),
-      Math.round(below - (clip.y + clip.height) * ratio),
-      Math.max(Math.round(clip.width * ratio), 0),
-      Math.round(clip.height * ratio),
-    );
+    // Cut where the source ends: the last pixel of a halved level may stand for less than 2×2.
+    const covers = this.placeOf(source);
+    const from = this.toScreen(rect, covers[0], covers[1]);
+    const to = this.toScreen(rect, covers[0] + covers[2], covers[1] + covers[3]);
+    const edges = [Math.max(clip.x, from[0]), Math.max(clip.y, from[1]), Math.min(clip.x + clip.width, to[0]), Math.min(clip.y + clip.height, to[1])]
+      .map((edge) => Math.round(edge * ratio)) as [number, number, number, number];
+    if (edges[2] <= edges[0] || edges[3] <= edges[1]) return;
+    gl.scissor(edges[0], below - edges[3], edges[2] - edges[0], edges[3] - edges[1]);
     gl.uniform1i(this.uniforms["kind"]!, source.kind === "map" ? 0 : 1);
     gl.uniform2f(this.uniforms["range"]!, ...source.range);
     gl.activeTexture(gl.TEXTURE1);
     gl.bindTexture(gl.TEXTURE_2D, this.palettes.get(source.palette) ?? null);
     gl.activeTexture(gl.TEXTURE0);
-    // Image pixels per pixel of the source: a preview is stretched over the whole image.
-    const sx = this.image.width / source.width;
-    const sy = this.image.height / source.height;
+    // Image pixels per pixel of the source: a preview is stretched over what it stands for.
+    const sx = covers[2] / source.width;
+    const sy = covers[3] / source.height;
     const levels = this.levels(source);
     const fine = Math.floor(Math.log2(1 / (view.scale * ratio * sx)) + 0.25);
     const level = Math.min(Math.max(fine, 0), levels - 1);
     for (let l = levels - 1; l >= level; l--) {
       const side = this.tileSize * 2 ** l;
-      const left = (view.x - rect.width / 2 / view.scale) / sx;
-      const top = (view.y - rect.height / 2 / view.scale) / sy;
-      const right = (view.x + rect.width / 2 / view.scale) / sx;
-      const bottom = (view.y + rect.height / 2 / view.scale) / sy;
+      const left = (view.x - covers[0] - rect.width / 2 / view.scale) / sx;
+      const top = (view.y - covers[1] - rect.height / 2 / view.scale) / sy;
+      const right = (view.x - covers[0] + rect.width / 2 / view.scale) / sx;
+      const bottom = (view.y - covers[1] + rect.height / 2 / view.scale) / sy;
       const lastColumn = Math.ceil(source.width / side) - 1;
       const lastRow = Math.ceil(source.height / side) - 1;
       for (let row = Math.max(Math.floor(top / side), 0); row <= Math.min(Math.floor(bottom / side), lastRow); row++) {
@@ -380,10 +405,9 @@ export class Viewer {
           }
           if (!tile) continue;
           tile.used = ++this.clock;
-          // The last pixel of a halved level may stand for less than 2×2: cut where the image ends.
           const place = {
-            x: column * side * sx,
-            y: row * side * sy,
+            x: covers[0] + column * side * sx,
+            y: covers[1] + row * side * sy,
             width: tile.width * 2 ** l * sx,
             height: tile.height * 2 ** l * sy,
           };

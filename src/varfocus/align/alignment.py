@@ -15,7 +15,7 @@ from varfocus.align.area import Box
 from varfocus.align.models import displacement
 from varfocus.align.warp import warp
 from varfocus.errors import ParameterError
-from varfocus.stack import FocusStack, Frame
+from varfocus.stack import FocusStack, Frame, cropped
 
 RECORD = "run.json"
 
@@ -148,13 +148,44 @@ class Alignment:
         used = [k for k in self.order if k not in self.left_out]
         return max(float(displacement(self.matrices[k], self.size).max()) for k in used)
 
-    def apply(self, stack: FocusStack) -> FocusStack:
+    def extent(self, within: tuple[int, int, int, int] | None = None) -> Box:
+        """Return the part of the reference that the aligned frames cover.
+
+        Parameters
+        ----------
+        within : tuple of int, optional
+            Left, top, width and height of a rectangle of the reference; no more than this.
+
+        Raises
+        ------
+        ParameterError
+            If not all frames show any of it.
+        """
+        own = Box(0, 0, self.size[1], self.size[0]) if self.masked else self.crop
+        if within is None:
+            return own
+        left, top = max(own.left, within[0]), max(own.top, within[1])
+        right = min(own.left + own.width, within[0] + within[2])
+        bottom = min(own.top + own.height, within[1] + within[3])
+        if right <= left or bottom <= top:
+            raise ParameterError(
+                f"received crop = {','.join(map(str, within))}",
+                "expected a rectangle that all frames show once they are aligned: inside "
+                f"{','.join(map(str, own))}",
+            )
+        return Box(left, top, right - left, bottom - top)
+
+    def apply(
+        self, stack: FocusStack, within: tuple[int, int, int, int] | None = None
+    ) -> FocusStack:
         """Return the aligned stack; frames are resampled when they are read.
 
         Parameters
         ----------
         stack : FocusStack
             As many frames of the same size as the alignment was made for.
+        within : tuple of int, optional
+            Left, top, width and height of the rectangle of the reference that is wanted.
 
         Returns
         -------
@@ -164,7 +195,7 @@ class Alignment:
         """
         height, width = self.size
         whole = Box(0, 0, width, height)
-        crop = whole if self.masked else self.crop
+        crop = self.extent(within)
         origin = np.eye(3)
         origin[:2, 2] = crop.left, crop.top
         frames = []
@@ -172,8 +203,11 @@ class Alignment:
         used = [self.order[rank] for rank in kept]
         for k in used:
             matrix = self.matrices[k] @ origin
-            if crop == whole and np.array_equal(matrix, np.eye(3)) and (self.gains[k] == 1.0).all():
+            still = np.array_equal(self.matrices[k], np.eye(3)) and (self.gains[k] == 1.0).all()
+            if still and crop == whole:
                 frames.append(stack.frames[k])
+            elif still and self.model == "none":
+                frames.append(cropped(stack.frames[k], crop))
             else:
                 size = (crop.height, crop.width)
                 frames.append(WarpedFrame(stack.frames[k], matrix, size, self.gains[k]))

@@ -10,22 +10,32 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import measure, pipeline
+from varfocus.align import Alignment
+from varfocus.align.area import Box
+from varfocus.align.models import scaling
 from varfocus.app.tiles import as_rgba, write_pyramid
 from varfocus.depth import index_to_depth
 from varfocus.errors import ParameterError
-from varfocus.params import Params, Resources
+from varfocus.io.mask import read_mask
+from varfocus.params import AreaParams, Params, Resources
 from varfocus.products import make_product
 from varfocus.progress import Progress
 from varfocus.result import Result
 from varfocus.saved import SavedResult, load_result
 from varfocus.stack import ArrayFrame, FocusStack
-from varfocus.witness import Place, contrast_curves
+from varfocus.witness import MARGIN, Place, contrast_curves
+
+Box4: TypeAlias = tuple[int, int, int, int]
+"""Left, top, width and height in pixels."""
+
+Maps: TypeAlias = dict[str, NDArray[np.float32]]
+"""Maps of one size by name."""
 
 PREVIEW_SIDE = 448
 """Longest side in pixels at which a change is answered at once, at most."""
@@ -43,28 +53,29 @@ class Bench:
 
     Attributes
     ----------
-    small : dict of (int, int) to ArrayFrame
-        Frames at preview size, by the page's number of the frame and by how much it was shrunk.
+    small : dict of (int, int, box) to ArrayFrame
+        Frames at preview size, by the page's number of the frame, by how much it was shrunk, and
+        which rectangle of it.
     saved : SavedResult or None
         The result that was measured last.
     large : dict of int to ArrayFrame
         Frames in full size, if they are small enough to be held.
     made : tuple of int and Result, or None
         Version and result of the last reconstruction in full.
-    kept : tuple of frame numbers and Kept, or None
-        What runs of these frames have in common.
+    kept : tuple of a key and Kept, or None
+        What runs of the same frames have in common.
     """
 
-    small: dict[tuple[int, int], ArrayFrame] = field(default_factory=dict)
+    small: dict[tuple[int, int, Box4 | None], ArrayFrame] = field(default_factory=dict)
     saved: SavedResult | None = None
     large: dict[int, ArrayFrame] = field(default_factory=dict)
     made: tuple[int, Result] | None = None
-    kept: tuple[tuple[int, ...], pipeline.Kept] | None = None
+    kept: tuple[object, pipeline.Kept] | None = None
 
-    def known(self, ids: tuple[int, ...]) -> pipeline.Kept:
+    def known(self, key: object) -> pipeline.Kept:
         """Return what earlier runs of the same frames have left."""
-        if self.kept is None or self.kept[0] != ids:
-            self.kept = ids, pipeline.Kept()
+        if self.kept is None or self.kept[0] != key:
+            self.kept = key, pipeline.Kept()
         return self.kept[1]
 
     def full(self, stack: FocusStack, ids: Sequence[int]) -> FocusStack | None:
@@ -85,19 +96,31 @@ class Bench:
             self.saved = load_result(folder)
         return self.saved
 
-    def preview(self, stack: FocusStack, ids: Sequence[int]) -> FocusStack:
-        """Return the stack at preview size, decoding what is not there yet."""
-        frames = [self.shrunk(stack, k, frame_id) for k, frame_id in enumerate(ids)]
-        return replace(stack, frames=frames, pixel_size=None)
+    def preview(
+        self, stack: FocusStack, ids: Sequence[int], box: Box4 | None = None
+    ) -> tuple[FocusStack, int]:
+        """Return a rectangle of the stack at preview size, decoding what is not there yet.
 
-    def shrunk(self, stack: FocusStack, k: int, frame_id: int) -> ArrayFrame:
+        Also by how much it is smaller.
+        """
+        factor = shrink_factor(len(stack), *(stack.shape if box is None else (box[3], box[2])))
+        frames = [self.shrunk(stack, k, i, factor, box) for k, i in enumerate(ids)]
+        return replace(stack, frames=frames, pixel_size=None), factor
+
+    def shrunk(
+        self, stack: FocusStack, k: int, frame_id: int, factor: int, box: Box4 | None = None
+    ) -> ArrayFrame:
         """Return one frame at preview size, decoded once."""
-        factor = shrink_factor(len(stack), *stack.shape)
-        if (frame_id, factor) not in self.small:
-            for old in [key for key in self.small if key[1] != factor]:
+        key = frame_id, factor, box
+        if key not in self.small:
+            # Whole frames stay for the strip; of rectangles only the newest is of use.
+            for old in [o for o in self.small if o[2] == box and o[1] != factor]:
                 del self.small[old]
-            self.small[frame_id, factor] = shrunk(stack, k, factor)
-        return self.small[frame_id, factor]
+            for old in [o for o in self.small if o[2] not in (None, box)]:
+                del self.small[old]
+            part = stack if box is None else stack.cropped(box)
+            self.small[key] = shrunk(part, k, factor)
+        return self.small[key]
 
 
 class Job(Protocol):
@@ -138,9 +161,10 @@ class LoadPreviews:
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
         """Write the previews; the same exposure for all, so that floating-point frames compare."""
         n = len(self.stack)
+        factor = shrink_factor(n, *self.stack.shape)
         for k, frame_id in enumerate(self.ids):
             progress("reading", k, n)
-            pixels = bench.shrunk(self.stack, k, frame_id).pixels
+            pixels = bench.shrunk(self.stack, k, frame_id, factor).pixels
             target = self.folder / str(frame_id)
             target.mkdir(parents=True, exist_ok=True)
             np.save(target / "preview.npy", as_rgba(pixels, self.stack.scale, white(self.stack)))
@@ -194,9 +218,11 @@ class Solve:
     params : Params
         All parameters.
     folder : Path
-        Where the maps go.
+        Where the maps go; those of a preview are reported instead.
     preview : bool
         At preview size.
+    mask : Path, optional
+        Picture of what counts.
     """
 
     id: int
@@ -205,16 +231,54 @@ class Solve:
     params: Params
     folder: Path
     preview: bool
+    mask: Path | None = None
     newest: str = "solve"
 
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
-        """Reconstruct and write the maps."""
-        stack = bench.preview(self.stack, self.ids) if self.preview else self.stack
+        """Reconstruct, and write or report the maps."""
+        counts = None if self.mask is None else read_mask(self.mask, self.stack.shape)
+        if self.preview:
+            return self._sketch(bench, progress, counts)
+        kept = bench.known(self.ids)
+        result = pipeline.run(self.stack, self.params, progress, Resources(), kept, counts=counts)
+        bench.made = self.id, result
+        maps, fused = shown_maps(result)
+        write_maps(self.folder, maps, fused)
+        return self._about(result, maps, result.extent)
+
+    def _sketch(
+        self, bench: Bench, progress: Progress, counts: NDArray[np.bool_] | None
+    ) -> dict[str, Any]:
+        """Reconstruct at preview size; of a rectangle, that alone is shrunk."""
+        box = self.params.area.box
+        stack, factor = bench.preview(self.stack, self.ids, box)
+        left, top = (0, 0) if box is None else box[:2]
+        if counts is not None:
+            height, width = stack.shape
+            part = counts[top : top + height * factor, left : left + width * factor]
+            counts = part[factor // 2 :: factor, factor // 2 :: factor]
         result = pipeline.run(
-            stack, self.params, progress, Resources(), bench.known(self.ids), sketch=self.preview
+            stack,
+            replace(self.params, area=AreaParams()),
+            progress,
+            Resources(),
+            bench.known((self.ids, box)),
+            sketch=True,
+            counts=counts,
         )
-        bench.made = None if self.preview else (self.id, result)
-        return show_result(result, self.folder)
+        maps, fused = shown_maps(result)
+        x, y, width, height = result.extent
+        place = left + factor * x, top + factor * y, factor * width, factor * height
+        return self._about(result, maps, place) | {"sketch": {**maps, "fused": fused}}
+
+    def _about(self, result: Result, maps: Maps, place: Box4) -> dict[str, Any]:
+        asked = replace(result.params, area=self.params.area)
+        return about_maps(maps, result.unit, asked.as_keywords(), place) | {
+            "warnings": list(result.warnings),
+            "seconds": round(result.seconds, 3),
+            "findings": result.findings,
+            "alignment": result.alignment,
+        }
 
 
 @dataclass(frozen=True)
@@ -257,50 +321,41 @@ class Curve:
     ----------
     id : int
         Number of the job.
-    stack : FocusStack
-        Frames.
-    ids : tuple of int
-        The page's number of each frame.
-    params : Params
+    solved : Solve
         How the result was made.
+    alignment : Alignment or None
+        How the frames were aligned for it, in its size.
     findings : dict or None
         What the method found out about the stack.
-    maps : Path
-        Folder of the result's maps.
     x, y : int
-        Column and row in full size.
+        Column and row in the frames.
+    index : float
+        The depth there as a fractional frame number.
     """
 
     id: int
-    stack: FocusStack
-    ids: tuple[int, ...]
-    params: Params
+    solved: Solve
+    alignment: Alignment | None
     findings: dict[str, object] | None
-    maps: Path
     x: int
     y: int
+    index: float
     newest: str = "curve"
 
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
-        """Return contrast and model over focus, the depth, its error and its confidence."""
+        """Return contrast and model over focus."""
         del progress
-        stack, note = bench.full(self.stack, self.ids), ""
-        if stack is None:
-            stack = bench.preview(self.stack, self.ids)
-            note = "Contrast at preview size: the frames are too large to hold."
-        x, y = self._place(stack.shape)
-        index = self._map("index")
-        shown = self._place(index.shape)
-        place = Place("", x, y)
-        at = index[shown[1], shown[0]]
+        stack, place, note = self._frames(bench)
         (witness,) = contrast_curves(
-            stack, self.params, np.full(stack.shape, at, np.float32), [place], self.findings
+            stack,
+            self.solved.params,
+            np.full(stack.shape, self.index, np.float32),
+            [place],
+            self.findings,
         )
         frames = np.arange(len(stack), dtype=np.float32)
         model = np.empty((0, 2)) if witness.model is None else witness.model
         order = 1 if stack.focus is None or stack.focus[-1] > stack.focus[0] else -1
-        depth = float(self._map("depth")[shown[1], shown[0]])
-        sigma = self._map("uncertainty")[shown[1], shown[0]] if self._has("uncertainty") else None
         return {
             "focus": index_to_depth(frames, stack.focus)[::order].tolist(),
             "contrast": witness.contrast[::order].tolist(),
@@ -308,27 +363,50 @@ class Curve:
                 ::order
             ].tolist(),
             "model": model[::order, 1].tolist(),
-            "depth": depth if np.isfinite(depth) else None,
-            "uncertainty": float(sigma) if sigma is not None and np.isfinite(sigma) else None,
-            "confidence": float(self._map("confidence")[shown[1], shown[0]]),
             "unit": stack.unit,
             "note": note,
         }
 
-    def _has(self, name: str) -> bool:
-        return (self.maps / name).is_dir()
+    def _frames(self, bench: Bench) -> tuple[FocusStack, Place, str]:
+        """Return the frames around the pixel, aligned, and where in them it lies."""
+        asked, alignment = self.solved, self.alignment
+        if not asked.preview and (full := bench.full(asked.stack, asked.ids)) is not None:
+            return *_patch(full, alignment, self.x, self.y), ""
+        box = asked.params.area.box if asked.preview else None
+        stack, factor = bench.preview(asked.stack, asked.ids, box)
+        left, top = (0, 0) if box is None else box[:2]
+        if alignment is not None and not asked.preview:
+            alignment = smaller(alignment, factor, stack.shape)
+        patch = _patch(stack, alignment, (self.x - left) // factor, (self.y - top) // factor)
+        large = "Contrast at preview size: the frames are too large to hold."
+        return *patch, "" if asked.preview else large
 
-    def _map(self, name: str) -> NDArray[np.float32]:
-        values: NDArray[np.float32] = np.load(
-            self.maps / name / "0.npy", mmap_mode="r", allow_pickle=False
-        )
-        return values
 
-    def _place(self, shape: tuple[int, ...]) -> tuple[int, int]:
-        """Return the pixel in an image of another size."""
-        height, width = self.stack.shape
-        x, y = self.x * shape[1] // width, self.y * shape[0] // height
-        return min(x, shape[1] - 1), min(y, shape[0] - 1)
+def _patch(
+    stack: FocusStack, alignment: Alignment | None, x: int, y: int
+) -> tuple[FocusStack, Place]:
+    """Return the aligned frames around a pixel of the reference, and where in them it lies."""
+    height, width = stack.shape
+    x, y = min(max(x, 0), width - 1), min(max(y, 0), height - 1)
+    left, top = max(x - MARGIN, 0), max(y - MARGIN, 0)
+    right, bottom = min(x + MARGIN + 1, width), min(y + MARGIN + 1, height)
+    box = (left, top, right - left, bottom - top)
+    if alignment is None:
+        return stack.cropped(box), Place("", x - left, y - top)
+    extent = alignment.extent(box)
+    return alignment.apply(stack, box), Place("", x - extent.left, y - extent.top)
+
+
+def smaller(alignment: Alignment, factor: int, shape: tuple[int, int]) -> Alignment:
+    """Return the alignment of the same frames made smaller."""
+    S = scaling(float(factor))
+    left, top, width, height = (value // factor for value in alignment.crop)
+    return replace(
+        alignment,
+        size=shape,
+        matrices=np.stack([np.linalg.inv(S) @ m @ S for m in alignment.matrices]),
+        crop=Box(left, top, min(width, shape[1] - left), min(height, shape[0] - top)),
+    )
 
 
 @dataclass(frozen=True)
@@ -344,7 +422,7 @@ class Measure:
     kind : {"line", "step", "region"}
         What is measured.
     shapes : sequence of four numbers each
-        Ends of the line, or corners of rectangles, x0, y0, x1, y1 in pixels.
+        Ends of the line, or corners of rectangles, x0, y0, x1, y1 in pixels of the frames.
     """
 
     id: int
@@ -358,9 +436,11 @@ class Measure:
         del progress
         saved = bench.result(self.folder)
         height = np.where(saved.confidence >= 0.5, saved.height, np.float32(np.nan))
+        left, top = saved.origin
+        shapes = [(x0 - left, y0 - top, x1 - left, y1 - top) for x0, y0, x1, y1 in self.shapes]
         if self.kind == "line":
-            return self._line(saved, height)
-        regions = [_region(shape, height.shape) for shape in self.shapes]
+            return _line(saved, height, shapes[0])
+        regions = [_region(shape, height.shape) for shape in shapes]
         if self.kind == "step":
             step = measure.step_height(height, *regions, sigma=saved.uncertainty)
             counts = f"{step.pixels[0]} and {step.pixels[1]}"
@@ -385,28 +465,32 @@ class Measure:
             "note": "A plane taken off; pixels of confidence below 0.5 left out.",
         }
 
-    def _line(self, saved: SavedResult, height: NDArray[np.float32]) -> dict[str, Any]:
-        rows, columns = height.shape
-        x0, y0, x1, y1 = self.shapes[0]
-        ends = [
-            (float(np.clip(x - 0.5, 0, columns - 1)), float(np.clip(y - 0.5, 0, rows - 1)))
-            for x, y in ((x0, y0), (x1, y1))
-        ]
-        along = measure.profile(height, *ends, sigma=saved.uncertainty)
-        distance, unit = measure.distance_along(along, saved.pixel_size, saved.unit)
-        known = along.height[np.isfinite(along.height)]
-        span = f"{np.ptp(known):.4g} {saved.unit}" if known.size else "unknown"
-        return {
-            "title": "Height along the line",
-            "rows": [["Length", f"{distance[-1]:.4g} {unit}"], ["Heights over", span]],
-            "profile": {
-                "distance": distance.tolist(),
-                "height": [None if np.isnan(z) else float(z) for z in along.height],
-                "distance_unit": unit,
-                "unit": saved.unit,
-            },
-            "note": "Heights count towards the lens.",
-        }
+
+def _line(
+    saved: SavedResult, height: NDArray[np.float32], line: tuple[float, float, float, float]
+) -> dict[str, Any]:
+    """Return the height along a line of the maps."""
+    rows, columns = height.shape
+    x0, y0, x1, y1 = line
+    ends = [
+        (float(np.clip(x - 0.5, 0, columns - 1)), float(np.clip(y - 0.5, 0, rows - 1)))
+        for x, y in ((x0, y0), (x1, y1))
+    ]
+    along = measure.profile(height, *ends, sigma=saved.uncertainty)
+    distance, unit = measure.distance_along(along, saved.pixel_size, saved.unit)
+    known = along.height[np.isfinite(along.height)]
+    span = f"{np.ptp(known):.4g} {saved.unit}" if known.size else "unknown"
+    return {
+        "title": "Height along the line",
+        "rows": [["Length", f"{distance[-1]:.4g} {unit}"], ["Heights over", span]],
+        "profile": {
+            "distance": distance.tolist(),
+            "height": [None if np.isnan(z) else float(z) for z in along.height],
+            "distance_unit": unit,
+            "unit": saved.unit,
+        },
+        "note": "Heights count towards the lens.",
+    }
 
 
 @dataclass(frozen=True)
@@ -476,8 +560,8 @@ class OpenResult:
         integer = np.issubdtype(saved.fused.dtype, np.integer)
         peak = float(np.iinfo(saved.fused.dtype).max) if integer else float(saved.fused.max())
         write_maps(self.folder, maps, as_rgba(saved.fused, 1.0 / (peak or 1.0)))
-        parameters = record["parameters"]
-        return about_maps(maps, saved.unit, parameters) | {
+        place = (*saved.origin, saved.depth.shape[1], saved.depth.shape[0])
+        return about_maps(maps, saved.unit, record["parameters"], place) | {
             "warnings": record["warnings"],
             "seconds": record["seconds"],
             "findings": record.get("findings"),
@@ -498,35 +582,42 @@ class Drop:
         return {}
 
 
-def show_result(result: Result, folder: Path) -> dict[str, Any]:
-    """Write what the page shows of a result, and return what it must know about it."""
+def shown_maps(result: Result) -> tuple[Maps, NDArray[np.uint8]]:
+    """Return the maps of a result that the page shows, and its all-in-focus image."""
     maps = {"depth": result.depth, "confidence": result.confidence, "index": result.index}
     if result.uncertainty is not None:
         maps["uncertainty"] = result.uncertainty
-    write_maps(folder, maps, as_rgba(result.fused, result.stack.scale, white(result.stack)))
-    return about_maps(maps, result.unit, result.params.as_keywords()) | {
-        "warnings": list(result.warnings),
-        "seconds": round(result.seconds, 3),
-        "findings": result.findings,
-    }
+    return maps, as_rgba(result.fused, result.stack.scale, white(result.stack))
 
 
-def write_maps(folder: Path, maps: dict[str, NDArray[np.float32]], fused: NDArray[Any]) -> None:
+def write_maps(folder: Path, maps: Maps, fused: NDArray[Any]) -> None:
     """Write maps and all-in-focus image in tiles, one folder of levels each."""
     for name, values in maps.items():
         write_pyramid(folder / name, values)
     write_pyramid(folder / "fused", fused)
 
 
-def about_maps(
-    maps: dict[str, NDArray[np.float32]], unit: str, parameters: dict[str, Any]
-) -> dict[str, Any]:
-    """Return what the page must know about the maps of a result, as plain data."""
+def about_maps(maps: Maps, unit: str, parameters: dict[str, Any], place: Box4) -> dict[str, Any]:
+    """Return what the page must know about the maps of a result, as plain data.
+
+    Parameters
+    ----------
+    maps : dict of str to ndarray of shape (H, W), float32
+        The maps.
+    unit : str
+        Unit of the depth.
+    parameters : dict
+        All that were used.
+    place : tuple of int
+        Left, top, width and height that the maps cover, in pixels of the frames.
+    """
     height, width = maps["depth"].shape
+    known = np.isfinite(maps["depth"])
     units = {"depth": unit, "index": "frames", "uncertainty": unit}
     return {
         "width": width,
         "height": height,
+        "place": [int(value) for value in place],
         "unit": unit,
         "method": parameters["method"],
         "parameters": parameters,
@@ -534,7 +625,7 @@ def about_maps(
             name: {"unit": units.get(name, ""), "range": shown_range(name, values)}
             for name, values in maps.items()
         },
-        "sure": float((maps["confidence"] >= 0.9).mean()),
+        "sure": float((maps["confidence"][known] >= 0.9).mean()) if known.any() else 0.0,
     }
 
 

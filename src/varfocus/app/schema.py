@@ -18,10 +18,10 @@ KNOBS = {"robust": "smoothness", "auto": "smoothness", "paper": "alpha", "classi
 """The parameter of each method that deserves a slider."""
 
 
-GROUPS = {"align": "Alignment", "fusion": "All-in-focus image"}
+GROUPS = {"align": "Alignment", "fusion": "All-in-focus image", "area": "What counts"}
 """Headings of the stages that every method has."""
 
-NOT_OFFERED = ("transforms_from",)
+NOT_OFFERED = ("transforms_from", "mask")
 """Parameters that name files of the server; the page has no business with those."""
 
 

@@ -53,6 +53,12 @@ IMMUTABLE = {"cache-control": "private, max-age=31536000, immutable"}
 PALETTES = ["viridis", "cividis", "magma", "gray"]
 """Colour maps of even steps; never jet."""
 
+EXAMPLE = "varfocus simulate table -o example --size 512 384"
+"""Command that makes the frames of the example."""
+
+LARGEST_PLACE = 1e6
+"""Pixels beyond which nothing is drawn."""
+
 SHOWN_MAPS = ("depth", "confidence", "index", "uncertainty", "fused")
 
 
@@ -125,7 +131,7 @@ class Page:
                 following = asyncio.create_task(queue.get())
                 await asyncio.wait({following, hung_up}, return_when=asyncio.FIRST_COMPLETED)
                 if following.done():
-                    await socket.send_json(following.result())
+                    await self._tell(socket, following.result())
                 else:
                     following.cancel()
         except WebSocketDisconnect:
@@ -134,11 +140,29 @@ class Page:
             hung_up.cancel()
             self._listeners.discard(queue)
 
+    async def _tell(self, socket: WebSocket, event: dict[str, Any]) -> None:
+        """Send an event; a sketch with its maps in the same message, so that nothing is asked for.
+
+        Such a message is binary: the length of the JSON text as a 32-bit number, the text, and the
+        maps one after the other. A sketch that a newer one has replaced is not sent any more, so
+        that a slow page holds no more than one of them here.
+        """
+        if event["kind"] != "result" or not event["result"]["preview"]:
+            await socket.send_json(event)
+            return
+        maps = self.workspace.sketch(event["result"]["version"])
+        if maps is None:
+            return
+        text = json.dumps(event | {"sketch": list(maps)}).encode()
+        text += b" " * (-len(text) % 4)  # maps begin at whole numbers
+        buffers = [np.ascontiguousarray(values).tobytes() for values in maps.values()]
+        await socket.send_bytes(b"".join([len(text).to_bytes(4, "little"), text, *buffers]))
+
     async def example(self, _: Request) -> Response:
         """Open a simulated scene, from files like any other."""
         folder = self.workspace.folder / "example"
         await asyncio.to_thread(_write_example, folder)
-        self.workspace.open(read_stack(str(folder)), ["example"])
+        self.workspace.open(read_stack(str(folder)), ["example/frames"], recipe=EXAMPLE)
         return JSONResponse({})
 
     async def clear(self, _: Request) -> Response:
@@ -183,6 +207,18 @@ class Page:
         self.workspace.arrange(_whole_list(body, "order"), _whole_list(body, "excluded"))
         return JSONResponse({})
 
+    async def mask(self, request: Request) -> Response:
+        """Say what counts by outlines drawn on the frames."""
+        body = await _body(request)
+        outlines = body.get("outlines")
+        if not isinstance(outlines, list) or not all(_is_outline(one) for one in outlines):
+            raise ParameterError(
+                "received no outlines", "expected whether each counts, and its points"
+            )
+        drawn = [(counts, [(x, y) for x, y in points]) for counts, points in outlines]
+        await self.workspace.draw_mask(drawn, bool(body.get("base", True)))
+        return JSONResponse({})
+
     async def solve(self, request: Request) -> Response:
         """Reconstruct."""
         body = await _body(request)
@@ -211,11 +247,12 @@ class Page:
 
     async def map_tile(self, request: Request) -> Response:
         """Return a tile of a map, float32, or of the all-in-focus image, RGBA."""
-        folder = self.workspace.result_folder(request.path_params["version"])
-        name = request.path_params["map"]
-        if folder is None or name not in SHOWN_MAPS:
+        given = request.path_params
+        if given["map"] not in SHOWN_MAPS:
             return Response(status_code=404)
-        return _tile(folder / name, request)
+        numbers = (given[name] for name in ("level", "column", "row"))
+        preview = given["kind"] == "preview"
+        return _pixels(self.workspace.map_tile(given["version"], preview, given["map"], *numbers))
 
     async def palettes(self, _: Request) -> Response:
         """Return 256 RGB colours of each palette, one after the other."""
@@ -287,6 +324,7 @@ def application(page: Page, token: str, hosts: tuple[str, ...]) -> ASGIApp:
         Route("/api/upload", page.upload, methods=["PUT"]),
         Route("/api/uploaded", page.uploaded, methods=["POST"]),
         Route("/api/arrange", page.arrange, methods=["POST"]),
+        Route("/api/mask", page.mask, methods=["POST"]),
         Route("/api/solve", page.solve, methods=["POST"]),
         Route("/api/cancel", page.cancel, methods=["POST"]),
         Route("/api/frames/{id:int}/preview", page.frame_preview),
@@ -351,7 +389,10 @@ def _whole_list(body: dict[str, Any], key: str) -> list[int]:
 
 def _tile(folder: Path, request: Request) -> Response:
     numbers = (request.path_params[name] for name in ("level", "column", "row"))
-    content = read_tile(folder, *numbers)
+    return _pixels(read_tile(folder, *numbers))
+
+
+def _pixels(content: bytes | None) -> Response:
     if content is None:
         return Response(status_code=404)
     return Response(content, media_type="application/octet-stream", headers=IMMUTABLE)
@@ -363,6 +404,21 @@ def _palettes() -> bytes:
     share = np.linspace(0.0, 1.0, 256)
     return b"".join(
         np.rint(colormaps[name](share)[:, :3] * 255).astype(np.uint8).tobytes() for name in PALETTES
+    )
+
+
+def _is_outline(outline: Any) -> bool:
+    """Tell whether something is a pair of a truth value and at least three points."""
+    return (
+        isinstance(outline, list)
+        and len(outline) == 2
+        and isinstance(outline[0], bool)
+        and isinstance(outline[1], list)
+        and len(outline[1]) >= 3
+        and all(isinstance(point, list) and len(point) == 2 for point in outline[1])
+        and all(
+            isinstance(v, int | float) and abs(v) < LARGEST_PLACE for p in outline[1] for v in p
+        )
     )
 
 
@@ -388,6 +444,6 @@ def _write_example(folder: Path) -> None:
     if folder.exists():
         return
     folder.mkdir()
-    scene = simulate("table", shape=(384, 512))
+    scene = simulate("table", shape=(384, 512), n=15)
     for k, frame in enumerate(scene.frames):
-        (folder / f"table_{k:02d}.png").write_bytes(images.picture(frame)[1])
+        (folder / f"frame_{k:02d}.png").write_bytes(images.picture(frame)[1])

@@ -19,7 +19,10 @@ from typing import Any
 
 import numpy as np
 from natsort import natsorted, ns
+from numpy.typing import NDArray
 
+from varfocus.align import Alignment
+from varfocus.align.alignment import read_record
 from varfocus.app.jobs import (
     Curve,
     Drop,
@@ -32,10 +35,13 @@ from varfocus.app.jobs import (
     Solve,
 )
 from varfocus.app.schema import NOT_OFFERED
+from varfocus.app.tiles import read_tile
 from varfocus.app.worker import Report, Worker
 from varfocus.errors import InputError, ParameterError, VarfocusError
+from varfocus.export import MASK, images
 from varfocus.io import read_stack
 from varfocus.io.frames import probe_files
+from varfocus.io.mask import Outline, drawn_mask, read_mask
 from varfocus.params import COMMON_STAGES, STAGES, STAGES_OF_METHOD, Params
 from varfocus.saved import SavedResult
 from varfocus.stack import FRAMES, FocusStack, Frame
@@ -92,7 +98,13 @@ class Workspace:
         self._options: Sequence[str] | None = ()
         self._opened: list[int] = []
         self._pixel: PixelSize | None = None
+        self._recipe = ""
+        self._outlines: list[Outline] = []
+        self._base_mask: Path | None = None
+        self._mask: Path | None = None
         self._results: dict[int, dict[str, Any]] = {}
+        self._sketch: tuple[int, dict[str, NDArray[Any]]] | None = None
+        self._alignments: dict[int, Alignment | None] = {}
         self._asked: dict[int, Solve] = {}
         self._made: dict[int, Solve] = {}
         self._saved: dict[int, Path] = {}
@@ -116,7 +128,11 @@ class Workspace:
     # Frames
 
     def open(
-        self, stack: FocusStack, source: Sequence[str] = (), options: Sequence[str] | None = ()
+        self,
+        stack: FocusStack,
+        source: Sequence[str] = (),
+        options: Sequence[str] | None = (),
+        recipe: str = "",
     ) -> None:
         """Work on these frames from now on.
 
@@ -128,6 +144,8 @@ class Workspace:
             What the user called them on the command line.
         options : sequence of str or None
             What was said about them there; None if that is not known.
+        recipe : str
+            Command that makes the frames in the folder that `source` names, if it is not there.
         """
         self.clear()
         files: Sequence[Path | None] = stack.files or [None] * len(stack)
@@ -138,7 +156,7 @@ class Workspace:
             for frame, path, position in zip(stack.frames, paths, focus, strict=True)
         ]
         self._unit, self._inverted, self._pixel = stack.unit, stack.inverted, stack.pixel_size
-        self._source, self._options = source, options
+        self._source, self._options, self._recipe = source, options, recipe
         self._opened = [frame.id for frame in self._frames]
         self._load()
 
@@ -159,6 +177,10 @@ class Workspace:
             stack, ids = self.stack()
             params = Params.from_keywords(**saved.record["parameters"])
             self._made[version] = Solve(version, stack, ids, params, saved.folder, preview=False)
+            if saved.record.get("alignment"):
+                self._alignments[version] = read_record(saved.folder, stack)
+            if (saved.folder / MASK).is_file():
+                self._mask = self._base_mask = saved.folder / MASK
         self._busy = {"version": version, "stage": "reading", "done": 0, "total": 1}
         folder = self.folder / "results" / str(version) / "full"
         self._thorough.send(OpenResult(version, saved.folder, folder))
@@ -192,7 +214,7 @@ class Workspace:
             for k, frame in enumerate(found.frames)
         ]
         self._frames = natsorted([*self._frames, *new], key=lambda f: f.name, alg=ns.IGNORECASE)
-        self._source, self._options = (), ()
+        self._source, self._options, self._recipe = (), (), ""
         self._opened = [frame.id for frame in self._frames]
 
     def added(self) -> None:
@@ -206,7 +228,9 @@ class Workspace:
         self.cancel()
         self._frames, self._results, self._preview_size = [], {}, None
         self._unit, self._inverted, self._wanted, self._pixel = FRAMES, False, 0, None
-        self._source, self._options, self._opened = (), (), []
+        self._source, self._options, self._opened, self._recipe = (), (), [], ""
+        self._sketch = self._mask = self._base_mask = None
+        self._outlines = []
 
     def arrange(self, order: Sequence[int], excluded: Sequence[int]) -> None:
         """Put the frames into another order and leave some out.
@@ -247,6 +271,27 @@ class Workspace:
         self._quick.send(job)
         self._publish({"kind": "state"})
 
+    async def draw_mask(self, outlines: Sequence[Outline], keep_base: bool) -> None:
+        """Say what counts by outlines drawn one over the other.
+
+        Parameters
+        ----------
+        outlines : sequence of (bool, points)
+            As for `varfocus.io.mask.drawn_mask`.
+        keep_base : bool
+            Draw them over the mask that came with a result, if one did.
+        """
+        if not self._frames:
+            raise InputError("received a mask without frames", "expected frames first")
+        shape = self._frames[0].frame.shape[:2]
+        base = self._base_mask if keep_base else None
+        path = base
+        if outlines:
+            path = self.folder / "masks" / str(next(self._numbers)) / MASK
+            await asyncio.to_thread(_write_mask, path, (shape[0], shape[1]), outlines, base)
+        self._outlines, self._base_mask, self._mask = list(outlines), base, path
+        self._publish({"kind": "state"})
+
     async def frame_folder(self, frame_id: int) -> Path:
         """Return where the tiles of a frame lie, decoding it first if need be."""
         folder = self.folder / "frames" / str(frame_id) / "levels"
@@ -285,11 +330,13 @@ class Workspace:
         for name in NOT_OFFERED:
             if name in keywords:
                 raise ParameterError(f"received {name} from the page", "expected no names of files")
-        params = Params.from_keywords(**keywords)
+        params = Params.from_keywords(**keywords, mask=MASK if self._mask else None)
         stack, ids = self.stack()
+        if params.area.box is not None:
+            stack.cropped(params.area.box)  # refused here if it does not fit
         version = self._wanted = next(self._numbers)
         folder = self.folder / "results" / str(version)
-        job = Solve(version, stack, ids, params, folder / "preview", preview=True)
+        job = Solve(version, stack, ids, params, folder / "full", preview=True, mask=self._mask)
         self._asked = {version: job} if settled else {}
         self._made[version] = job
         self._busy = {"version": version, "stage": "starting", "done": 0, "total": 1}
@@ -308,7 +355,10 @@ class Workspace:
             self._publish({"kind": "idle"})
 
     def command(self, params: Params) -> str:
-        """Return the command that does the same as the page; empty if there is none."""
+        """Return the command that does the same as the page; empty if there is none.
+
+        Two, one per line, where the frames are simulated.
+        """
         frames = self._frames_on_command_line()
         if frames is None:
             return ""
@@ -319,7 +369,7 @@ class Workspace:
                 value, flag = chosen[field.name], "--" + field.name.replace("_", "-")
                 if value != default[field.name]:
                     words += [flag] if value is True else [flag, f"{value}"]
-        return shlex.join(words)
+        return "\n".join(filter(None, (self._recipe, shlex.join(words))))
 
     def _frames_on_command_line(self) -> list[str] | None:
         """Return the frames and what is known about them as words of a command.
@@ -341,47 +391,87 @@ class Workspace:
             options.remove("--reverse")
             return [*source, *options]
         files = [str(frame.path or frame.name) for frame in self._included()]
+        if self._recipe:
+            files = [f"{source[0]}/{frame.name}" for frame in self._included()]
         if any(frame.focus is not None for frame in self._included()) or len(set(files)) < len(ids):
             return None
         return [*files, *(option for option in options if option != "--reverse")]
 
-    def result_folder(self, version: int) -> Path | None:
-        """Return where the maps of a result lie."""
-        if version not in self._results:
+    def _folder(self, version: int) -> Path:
+        """Return where the maps of a result in full size lie."""
+        return self.folder / "results" / str(version) / "full"
+
+    def sketch(self, version: int) -> dict[str, NDArray[Any]] | None:
+        """Return maps and all-in-focus image of the newest result at preview size."""
+        return self._sketch[1] if self._sketch is not None and self._sketch[0] == version else None
+
+    def map_tile(
+        self, version: int, preview: bool, name: str, level: int, column: int, row: int
+    ) -> bytes | None:
+        """Return a tile of a map or of the all-in-focus image; None if there is no such tile."""
+        about = self._results.get(version)
+        if about is None or about["preview"] != preview:
             return None
-        kind = "preview" if self._results[version]["preview"] else "full"
-        return self.folder / "results" / str(version) / kind
+        if not preview:
+            return read_tile(self._folder(version) / name, level, column, row)
+        maps = self.sketch(version) or {}
+        first = (level, column, row) == (0, 0, 0)  # a sketch is smaller than a tile
+        return maps[name].tobytes() if first and name in maps else None
+
+    def _value(self, version: int, name: str, x: int, y: int) -> float | None:
+        """Return the value of a map at a pixel of the frames; None where it is unknown."""
+        about = self._results[version]
+        if name not in about["maps"]:
+            return None
+        left, top, width, height = about["place"]
+        maps = self.sketch(version) if about["preview"] else None
+        if maps is not None:
+            values = maps[name]
+        else:
+            path = self._folder(version) / name / "0.npy"
+            values = np.load(path, mmap_mode="r", allow_pickle=False)
+        i, j = (y - top) * values.shape[0] // height, (x - left) * values.shape[1] // width
+        value = float(values[i, j])
+        return value if np.isfinite(value) else None
 
     def saved_folder(self, version: int) -> Path:
         """Return where a result in full size lies, as ``varfocus depth`` would write it."""
-        folder = self.result_folder(version)
-        if folder is None or not self._results[version]["saved"]:
+        if version not in self._results or not self._results[version]["saved"]:
             raise InputError(
                 "received a request for a result that is not there yet",
                 "expected one in full size, written",
                 "Wait until the reconstruction has finished.",
             )
-        return self._saved.get(version, folder / "result")
+        return self._saved.get(version, self._folder(version) / "result")
 
     async def curve(self, version: int, x: int, y: int) -> Report:
         """Return what the depth of one pixel rests on."""
-        folder, asked = self.result_folder(version), self._made.get(version)
-        if folder is None or asked is None:
+        about, asked = self._results.get(version), self._made.get(version)
+        if about is None or asked is None:
             raise InputError(
                 "received a result without its frames",
                 "expected the frames at the place that its run.json names",
                 "Contrast curves need the frames; everything else works without them.",
             )
-        height, width = asked.stack.shape
-        if not (0 <= x < width and 0 <= y < height):
+        left, top, width, height = about["place"]
+        if not (left <= x < left + width and top <= y < top + height):
             raise ParameterError(
-                f"received the pixel {x}, {y}", f"expected one inside {width} × {height}"
+                f"received the pixel {x}, {y}",
+                f"expected one inside {width} × {height} at {left}, {top}",
             )
-        findings = self._results[version]["findings"]
+        names = ("index", "depth", "uncertainty", "confidence")
+        index, depth, uncertainty, confidence = (self._value(version, n, x, y) for n in names)
         job = Curve(
-            next(self._numbers), asked.stack, asked.ids, asked.params, findings, folder, x, y
+            next(self._numbers),
+            replace(asked, preview=about["preview"]),
+            self._alignments.get(version),
+            about["findings"],
+            x,
+            y,
+            index or 0.0,
         )
-        return await self.done(job)
+        shown = {"depth": depth, "uncertainty": uncertainty, "confidence": confidence or 0.0}
+        return await self.done(job) | shown
 
     async def measure(self, version: int, kind: str, shapes: list[list[float]]) -> Report:
         """Measure a line, a step or a region of a result."""
@@ -392,7 +482,7 @@ class Workspace:
     async def product(self, version: int, suffix: str) -> Path:
         """Return a file for another program, made on the first request."""
         source = self.saved_folder(version)
-        target = self.folder / "results" / str(version) / "full" / f"depth{suffix}"
+        target = self._folder(version) / f"depth{suffix}"
         if not target.exists():
             await self.done(MakeProduct(next(self._numbers), source, target), thorough=True)
         return target
@@ -411,7 +501,7 @@ class Workspace:
             elif kind == "done" and "height" in message and "maps" not in message:
                 self._preview_size = message["width"], message["height"]
                 self._publish({"kind": "state"})
-            elif kind == "failed":
+            elif kind == "failed" and number not in self._made:  # an older change is of no interest
                 self._publish({"kind": "failed", "message": message["message"]})
         elif kind == "failed":
             self._busy = None
@@ -441,14 +531,19 @@ class Workspace:
         version = message["id"]
         asked = self._asked.get(version)
         preview = version not in self._saved and (asked is None or asked.preview)
-        about = {key: value for key, value in message.items() if key not in ("id", "kind")}
-        about |= {"version": version, "preview": preview, "saved": version in self._saved}
+        kept_here = ("id", "kind", "sketch", "alignment")
+        about = {key: value for key, value in message.items() if key not in kept_here}
+        if "alignment" in message:
+            self._alignments[version] = message["alignment"]
+        self._sketch = (version, message["sketch"]) if preview else None
+        opened = version in self._saved
+        about |= {"version": version, "preview": preview, "saved": opened, "opened": opened}
         self._results[version] = about
         self._forget_old()
         self._busy = None
         if asked is not None:
             about["command"] = self.command(asked.params)
-            full = replace(asked, folder=asked.folder.parent / "full", preview=False)
+            full = replace(asked, preview=False)
             if preview:
                 self._busy = {"version": version, "stage": "in full size", "done": 0, "total": 1}
                 self._asked[version] = full
@@ -466,6 +561,7 @@ class Workspace:
         for version in old:
             del self._results[version]
             self._made.pop(version, None)
+            self._alignments.pop(version, None)
             shutil.rmtree(self.folder / "results" / str(version), ignore_errors=True)
 
     def state(self) -> dict[str, Any]:
@@ -479,8 +575,12 @@ class Workspace:
         height, width = first.shape[:2] if first is not None else (0, 0)
         if first is None and shown is not None:
             height, width = shown["height"], shown["width"]
+        mask = None
+        if self._mask is not None:
+            mask = {"outlines": self._outlines, "base": self._base_mask is not None}
         return {
             "source": self._source[0] if len(self._source) == 1 else "",
+            "mask": mask,
             "frames": frames,
             "width": width,
             "height": height,
@@ -491,3 +591,13 @@ class Workspace:
             "results": [self._results[v] for v in sorted(self._results)],
             "busy": self._busy,
         }
+
+
+def _write_mask(
+    path: Path, shape: tuple[int, int], outlines: Sequence[Outline], base: Path | None
+) -> None:
+    """Write outlines as a picture of what counts."""
+    before = None if base is None else read_mask(base, shape)
+    counts = drawn_mask(shape, outlines, before)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(images.picture(np.where(counts, np.uint8(255), np.uint8(0)))[1])

@@ -80,6 +80,8 @@ def app(
             # Without it Ctrl-C would wait for open pages for ever.
             timeout_graceful_shutdown=1,
             ws="websockets-sansio",
+            # Maps are sent over it: packing floats takes longer than it saves.
+            ws_per_message_deflate=False,
         )
     )
     sys.stdout.write(f"{url}\n")

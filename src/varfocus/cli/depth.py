@@ -19,6 +19,7 @@ from varfocus.job import Job, produce
 from varfocus.params import (
     DEFAULT_METHOD,
     AlignParams,
+    AreaParams,
     ClassicParams,
     ContrastParams,
     CurveParams,
@@ -38,6 +39,7 @@ CONTRAST = Parameter(name="*", group=Group("Method “paper”: contrast", sort_
 MINIMISATION = Parameter(name="*", group=Group("Method “paper”: minimisation", sort_key=4))
 CLASSIC = Parameter(name="*", group=Group("Method “classic”", sort_key=5))
 FUSION = Parameter(name="*", group=Group("All-in-focus image", sort_key=6))
+AREA = Parameter(name="*", group=Group("What counts", sort_key=1.2))
 RESOURCES = Parameter(name="*", group=Group("Resources", sort_key=7))
 
 
@@ -51,6 +53,7 @@ def depth(
     params: Path | None = None,
     report: bool = True,
     focus: FocusOptions = Focus(),
+    area: Annotated[AreaParams, AREA] = AreaParams(),
     align: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
     robust: Annotated[RobustParams, ROBUST] = RobustParams(),
     contrast: Annotated[ContrastParams, CONTRAST] = ContrastParams(),
@@ -89,7 +92,7 @@ def depth(
         Let fused.png tell where the frames were taken; the rest of EXIF is always kept.
     """
     narrator = Narrator(talk)
-    chosen = Params(method, contrast, curve, start, solve, classic, robust, align, fusion)
+    chosen = Params(method, contrast, curve, start, solve, classic, robust, align, fusion, area)
     if params is not None:
         chosen = _recorded(params, chosen)
     job = Job(tuple(source), chosen, focus, report, keep_gps)
@@ -123,6 +126,7 @@ def _summary(result: Result, written: dict[str, Path]) -> str:
         "source": "which frame each pixel of it comes from",
         "preview": "depth in colours",
         "report": "all of it on one page, for the browser",
+        "mask": "which pixels of the frames count",
         "run": "all parameters; repeat with --params",
     }
     rows = [(str(path), about[name]) for name, path in written.items()]

@@ -20,7 +20,15 @@ from varfocus.focus import Focus
 from varfocus.fuse import Fused
 from varfocus.fuse import fuse as fuse_frames
 from varfocus.io.metadata import read_metadata
-from varfocus.params import DEFAULT_METHOD, AlignParams, FuseParams, Method, Params, Resources
+from varfocus.params import (
+    DEFAULT_METHOD,
+    AlignParams,
+    AreaParams,
+    FuseParams,
+    Method,
+    Params,
+    Resources,
+)
 from varfocus.pipeline import run
 from varfocus.progress import Progress
 from varfocus.saved import load_result
@@ -100,7 +108,8 @@ def _with_depth(stack: FocusStack, folder: Path, fusion: FuseParams, progress: P
     saved = load_result(folder)
     n, index = len(saved.record["input"]["frames"]), saved.index
     if len(stack) == n and saved.record.get("alignment"):
-        stack, alignment = align_frames(stack, AlignParams(transforms_from=str(folder)), progress)
+        _, alignment = align_frames(stack, AlignParams(transforms_from=str(folder)), progress)
+        stack = alignment.apply(stack, AreaParams(saved.record["parameters"].get("crop")).box)
         # The index counts all frames; those left out then are left out now.
         index = np.interp(index, alignment.ranks, np.arange(len(stack))).astype(np.float32)
         n = len(stack)

@@ -21,6 +21,9 @@ from varfocus.units import PixelSize
 RUN_RECORD = "run.json"
 """Written last: its presence means that the folder is complete."""
 
+MASK = "mask.png"
+"""Which pixels of the frames count, where not all do."""
+
 
 def result_names(dtype: np.dtype[Any]) -> tuple[str, ...]:
     """Return the names of the files `write_result` may make for frames of a dtype."""
@@ -33,6 +36,7 @@ def result_names(dtype: np.dtype[Any]) -> tuple[str, ...]:
         "source.tif",
         "preview.png",
         "report.html",
+        MASK,
         RUN_RECORD,
     )
 
@@ -52,6 +56,7 @@ def write_result(
     overwrite: bool,
     exif: bytes = b"",
     icc: bytes = b"",
+    mask: NDArray[np.bool_] | None = None,
 ) -> dict[str, Path]:
     """Write all maps and pictures of a result and, last, the record of the run.
 
@@ -75,6 +80,8 @@ def write_result(
         Replace what an earlier run left.
     exif, icc : bytes
         What the fused image says about itself; empty for none.
+    mask : ndarray, bool, optional
+        Which pixels of the frames as given count.
 
     Returns
     -------
@@ -85,7 +92,7 @@ def write_result(
     prepare_folder(folder, names, overwrite)
     # While files of two runs may lie side by side, the folder must not look complete; and the
     # fused image of an earlier run may have another suffix, or its method have known its error.
-    for stale in (RUN_RECORD, "fused.png", "fused.tif", "uncertainty.tif", "report.html"):
+    for stale in (RUN_RECORD, "fused.png", "fused.tif", "uncertainty.tif", "report.html", MASK):
         (folder / stale).unlink(missing_ok=True)
     contents = (
         images.float_tiff(depth, unit, "depth", pixel_size),
@@ -97,6 +104,7 @@ def write_result(
         images.frame_number_tiff(source),
         figures.preview(depth, unit),
         report,
+        None if mask is None else images.picture(np.where(mask, np.uint8(255), np.uint8(0)))[1],
         _json(record),
     )
     written = {}
