@@ -15,10 +15,13 @@ from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.source import Focus, FocusOptions, load
 from varfocus.errors import OutputError, UsageError
 from varfocus.export import RUN_RECORD
+from varfocus.params import Limits
 from varfocus.saved import SavedResult, load_result
 from varfocus.stack import FocusStack
 
 LOOPBACK = "127.0.0.1"
+MOST_SAID = 1 << 16
+"""Bytes of a request's head, or of a message on the WebSocket: the page sends none there."""
 
 
 def app(
@@ -80,6 +83,8 @@ def app(
             # Without it Ctrl-C would wait for open pages for ever.
             timeout_graceful_shutdown=1,
             ws="websockets-sansio",
+            ws_max_size=MOST_SAID,
+            h11_max_incomplete_event_size=MOST_SAID,
         )
     )
     sys.stdout.write(f"{url}\n")
@@ -93,8 +98,11 @@ def app(
 def said(focus: Focus) -> list[str]:
     """Return the options that say the same, as words of a command line."""
     words: list[str] = []
-    for option in fields(Focus):
-        value, flag = getattr(focus, option.name), "--" + option.name.replace("_", "-")
+    for option in (*fields(Focus), *fields(Limits)):
+        if option.name == "limits":
+            continue
+        owner = focus.limits if option in fields(Limits) else focus
+        value, flag = getattr(owner, option.name), "--" + option.name.replace("_", "-")
         if value != option.default:
             words += [flag] if value is True else [f"{flag}={value}"]
     return words
@@ -102,7 +110,10 @@ def said(focus: Focus) -> list[str]:
 
 def _listen(port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # A port must be ours alone. Elsewhere SO_REUSEADDR only spares the wait after the last use; on
+    # Windows it would let another program share the port, which this other option forbids.
+    exclusive = getattr(socket, "SO_EXCLUSIVEADDRUSE", None)
+    listener.setsockopt(socket.SOL_SOCKET, exclusive or socket.SO_REUSEADDR, 1)
     try:
         listener.bind((LOOPBACK, port))
     except (OSError, OverflowError) as error:

@@ -55,18 +55,18 @@ class Narrator:
     def say(self, text: str) -> None:
         """Tell the user what is going on."""
         if not self._talk.quiet:
-            self._console.print(escape(text))
+            self._console.print(escape(harmless(text)))
 
     def warn(self, text: str) -> None:
         """Tell the user what is doubtful; said even when quiet."""
-        self._console.print(f"[yellow]warning:[/yellow] {escape(text)}")
+        self._console.print(f"[yellow]warning:[/yellow] {escape(harmless(text))}")
 
     def result(self, text: str, data: dict[str, Any]) -> None:
         """Print the outcome for people, or for programs with ``--json``."""
         if self._talk.json:
             sys.stdout.write(json_module.dumps(data, indent=2, ensure_ascii=False) + "\n")
         elif not self._talk.quiet:
-            sys.stdout.write(text.rstrip("\n") + "\n")
+            sys.stdout.write(harmless(text.rstrip("\n")) + "\n")
 
     @contextmanager
     def bars(self) -> Iterator[Progress]:
@@ -89,6 +89,14 @@ class Narrator:
                 bars.update(tasks[stage], completed=done, total=total)
 
             yield show
+
+
+def harmless(text: str) -> str:
+    """Return text in which control characters show: a file's name could steer the terminal."""
+    return "".join(
+        letter if letter.isprintable() or letter in "\n\t" else ascii(letter)[1:-1]
+        for letter in text
+    )
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:

@@ -14,10 +14,13 @@ from varfocus.errors import ParameterError
 from varfocus.io import read_stack
 from varfocus.io.positions import read_positions
 from varfocus.lens import distance_from_dioptre, distance_from_travel
+from varfocus.params import DEFAULT_LIMITS, Limits
 from varfocus.stack import FocusStack, describe
 from varfocus.units import PixelSize, convert, parse_length, unit_name
 
 FocusIn = Literal["distance", "dioptre", "lens-travel"]
+
+LIMITS = Group("Limits", sort_key=8)
 
 SHOWN_NAMES = 12
 """How many names of frames are printed before the middle is left out."""
@@ -54,6 +57,8 @@ class Focus:
     invert
         Give heights above the farthest focus position, towards the lens, if focus distances
         count away from it.
+    limits
+        What is too large to be looked at.
     """
 
     reverse: bool = False
@@ -67,6 +72,7 @@ class Focus:
     focal_length: str | None = None
     pixel_size: str | None = None
     invert: bool = False
+    limits: Annotated[Limits, Parameter(name="*", group=LIMITS)] = DEFAULT_LIMITS
 
 
 Frames = Annotated[list[str], Parameter(name="FRAMES")]
@@ -99,6 +105,7 @@ def load(source: list[str], focus: Focus, narrator: Narrator) -> FocusStack:
         channel=focus.channel,
         time=focus.time,
         series=focus.series,
+        limits=focus.limits,
     )
     stack = calibrated(stack, focus)
     first = stack.frames[0]

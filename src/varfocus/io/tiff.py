@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.io import imagej, jpeg, ome
-from varfocus.io.border import RefusedError, damaged, library, too_large, unsupported
+from varfocus.io.border import RefusedError, damaged, library, too_many, unsupported
 from varfocus.io.contents import Calibration, Contents, decoder
 from varfocus.io.header import Header
-from varfocus.io.limits import MAX_FRAMES, MAX_PIXELS
+from varfocus.io.limits import in_force
 from varfocus.io.orientation import UPRIGHT, valid_orientation
 from varfocus.io.selection import Selection, Series, choose
 from varfocus.io.tiff_chain import Directory, first_directory, read_directory, walk
@@ -224,7 +224,7 @@ def _check_kind(page: TiffPage) -> None:
     if page.compression not in _COMPRESSIONS:
         name = getattr(page.compression, "name", page.compression)
         raise unsupported(f"is compressed with {name}", f"expected {_COMPRESSION_NAMES}")
-    if page.is_tiled and not 0 < math.prod(tiles) <= MAX_PIXELS:
+    if page.is_tiled and not 0 < math.prod(tiles) <= in_force().max_pixels:
         raise damaged(f"claims tiles of {tiles[0]}×{tiles[1]} pixels")
 
 
@@ -303,8 +303,8 @@ def _planes(file: BinaryIO, page: TiffPage, header: Header, count: int) -> list[
         return [header]
     if stored < count:
         raise damaged(f"claims {count} images, but holds {stored}")
-    if count > MAX_FRAMES:
-        raise too_large(f"has {count} images", f"{MAX_FRAMES} frames")
+    if count > in_force().max_frames:
+        raise too_many(f"has {count} images", in_force().max_frames)
     return [replace(header, page=k, plane=k) for k in range(count)]
 
 
