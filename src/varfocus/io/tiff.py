@@ -38,6 +38,8 @@ _MIN_IS_WHITE, _MIN_IS_BLACK, _RGB, _PALETTE, _YCBCR = 0, 1, 2, 3, 6
 _CFA = (32803, 34892)
 _RAW, _JPEG = 1, 7
 _COMPRESSIONS = {_RAW, 5, _JPEG, 8, 32773, 32946, 34925, 50000}
+_MOST_OF_A_BYTE = {_RAW: 1, 5: 4096, 8: 1032, 32773: 64, 32946: 1032}
+"""Bytes that a byte can stand for at the very most, by compression; others have no such bound."""
 _COMPRESSION_NAMES = "no, LZW, Deflate, PackBits, JPEG, LZMA or Zstandard compression"
 _BITS = {"u": (2, 4, 8, 10, 12, 14, 16), "b": (1,), "f": (16, 32, 64)}
 _REDUCED, _MASK = 1, 4
@@ -277,6 +279,14 @@ def _check_segments(file: BinaryIO, page: TiffPage) -> None:
                 f"ends early: strip or tile {k} of page {page.index} reaches to byte "
                 f"{offset + count} of {end}"
             )
+    least = page.imagelength * page.samplesperpixel * (page.imagewidth * page.bitspersample // 8)
+    if page.compression in _MOST_OF_A_BYTE and (
+        least > _MOST_OF_A_BYTE[page.compression] * sum(counts)
+    ):
+        raise damaged(
+            f"claims {page.imagewidth}×{page.imagelength} pixels in {sum(counts)} bytes, "
+            "which cannot be"
+        )
     if page.compression == _JPEG:
         _check_jpeg_sizes(file, page)
 
