@@ -13,6 +13,7 @@ from varfocus.errors import ParameterError
 from varfocus.io import read_stack
 from varfocus.io.positions import read_positions
 from varfocus.lens import distance_from_dioptre, distance_from_travel
+from varfocus.params import DEFAULT_LIMITS, Limits
 from varfocus.stack import FocusStack
 from varfocus.units import PixelSize, convert, parse_length, unit_name
 
@@ -50,6 +51,8 @@ class Focus:
     invert
         Give heights above the farthest focus position, towards the lens, if focus distances
         count away from it.
+    limits
+        What is too large to be looked at.
     """
 
     reverse: bool = False
@@ -63,11 +66,18 @@ class Focus:
     focal_length: str | None = None
     pixel_size: str | None = None
     invert: bool = False
+    limits: Limits = DEFAULT_LIMITS
 
     def asked(self) -> dict[str, Any]:
         """Return what was said, by name: whatever differs from the defaults."""
-        given = {option.name: getattr(self, option.name) for option in fields(self)}
-        return {o.name: given[o.name] for o in fields(self) if given[o.name] != o.default}
+        said = _changes(self)
+        said.pop("limits", None)
+        return said | _changes(self.limits)
+
+
+def _changes(options: Focus | Limits) -> dict[str, Any]:
+    given = {option.name: getattr(options, option.name) for option in fields(options)}
+    return {o.name: given[o.name] for o in fields(options) if given[o.name] != o.default}
 
 
 def words(asked: dict[str, Any]) -> list[str]:
@@ -112,6 +122,7 @@ def open_stack(source: Sequence[str], focus: Focus) -> FocusStack:
         channel=focus.channel,
         time=focus.time,
         series=focus.series,
+        limits=focus.limits,
     )
     return calibrated(stack, focus)
 

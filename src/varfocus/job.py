@@ -11,7 +11,7 @@ from varfocus import export
 from varfocus.errors import OutputError
 from varfocus.export.atomic import prepare_folder
 from varfocus.focus import Focus, open_stack, words
-from varfocus.params import Params, Resources
+from varfocus.params import Limits, Params, Resources
 from varfocus.pipeline import run
 from varfocus.progress import Progress, silent
 from varfocus.result import Result
@@ -76,6 +76,7 @@ class Job:
         focus = dict(data["focus"])
         if focus["focus_distances"] is not None:
             focus["focus_distances"] = Path(focus["focus_distances"])
+        focus["limits"] = Limits(**focus["limits"])
         return cls(
             tuple(data["source"]),
             Params.from_keywords(**data["params"]),

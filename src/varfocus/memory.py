@@ -9,7 +9,7 @@ the contrast, and 16 bytes per pixel and label for volumes that it holds whole.
 
 from __future__ import annotations
 
-import re
+import sys
 from pathlib import Path
 
 import psutil
@@ -17,9 +17,11 @@ import psutil
 from varfocus import native
 from varfocus.coordinate import label_count
 from varfocus.edges import MOST_LAYERS
-from varfocus.errors import ParameterError, TooLargeError
+from varfocus.errors import TooLargeError
 from varfocus.params import Params
 from varfocus.robust import band_count
+from varfocus.sizes import parse_size as parse_size
+from varfocus.sizes import size_words as size_words
 from varfocus.stack import DECODED_AHEAD, FocusStack
 
 BYTES_PER_PIXEL = {"paper": 130, "classic": 60, "robust": 90}
@@ -36,35 +38,6 @@ FUSION_BYTES = (46, 26)
 SHARE_OF_FREE = 0.6
 """What a job may take of the free memory when no limit is given."""
 
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
-
-
-def parse_size(size: str) -> int:
-    """Return the bytes that a text such as ``4GB``, ``500 MB`` or ``2GiB`` stands for.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a size.
-    """
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([kmgt]?i?)b?\s*", size, re.IGNORECASE)
-    unit = _UNITS.get(match.group(2).lower()) if match else None
-    if match is None or unit is None or float(match.group(1)) == 0:
-        raise ParameterError(
-            f"received a memory limit of {size!r}", "expected a size such as 4GB, 500MB or 2GiB"
-        )
-    return int(float(match.group(1)) * unit)
-
-
-def size_words(size: float) -> str:
-    """Return a number of bytes for people: 1.2 GB."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} TB"
-
 
 def available_bytes() -> int:
     """Return the memory that can be had without swapping, within the container's limit if any."""
@@ -75,6 +48,28 @@ def available_bytes() -> int:
     except (OSError, ValueError):  # no container, or none that tells
         return free
     return min(free, max(limit - used, 0))
+
+
+def hold_process_within(limit: int) -> None:
+    """Let this process allocate so many bytes beyond what it has; then allocations fail.
+
+    A `MemoryError` is one failed job; a system without memory stops everything. Linux only, where
+    private memory can be limited without limiting mapped files.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    import resource
+
+    ceiling = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    wanted = int(psutil.Process().memory_info().data) + limit
+    if ceiling != resource.RLIM_INFINITY:
+        wanted = min(wanted, ceiling)
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted, ceiling))
 
 
 def allowed_bytes(limit: int | None) -> int:

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 from varfocus.errors import ParameterError
+from varfocus.sizes import parse_size
 
 Method: TypeAlias = Literal["auto", "robust", "paper", "classic"]
 DEFAULT_METHOD: Method = "auto"
@@ -486,6 +487,38 @@ class Resources:
             )
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How large files may be: what they claim is held against this before anything is decoded.
+
+    Parameters
+    ----------
+    max_side
+        Pixels along one side of a frame.
+    max_pixels
+        Pixels in one frame.
+    max_frames
+        Frames in one stack.
+    max_file_size
+        Size of one file, such as 200GB.
+    """
+
+    max_side: int = 2**17
+    max_pixels: int = 2**29
+    max_frames: int = 2**14
+    max_file_size: str = "1TB"
+
+    def __post_init__(self) -> None:
+        for name in ("max_side", "max_pixels", "max_frames"):
+            _whole(self, name, 1)
+        parse_size(self.max_file_size)
+
+    @property
+    def file_bytes(self) -> int:
+        """`max_file_size` in bytes."""
+        return parse_size(self.max_file_size)
+
+
 STAGES: Mapping[str, type[Any]] = {
     "contrast": ContrastParams,
     "curve": CurveParams,
@@ -560,3 +593,7 @@ def _rectangle(value: object) -> tuple[int, int, int, int]:
             "Such as 100,50,800,600.",
         )
     return left, top, width, height
+
+
+DEFAULT_LIMITS = Limits()
+"""What holds unless something else is asked for."""

@@ -13,7 +13,6 @@ from image_samples import SAMPLES, by_pillow, by_tifffile, grey_png, noise, png_
 from PIL import Image
 from PIL.BmpImagePlugin import BmpImageFile
 
-from varfocus import io as varfocus_io
 from varfocus.errors import (
     InputError,
     MixedFramesError,
@@ -23,6 +22,7 @@ from varfocus.errors import (
 )
 from varfocus.io import read_stack
 from varfocus.io.frames import probe_files
+from varfocus.params import Limits
 
 TRUNCATED = [
     "PNG-rgb16",
@@ -231,14 +231,13 @@ def test_large_images_are_none_of_pillows_business(tmp_path, monkeypatch):
         assert read_all(path)[0].shape == smooth().shape
 
 
-def test_too_many_pages_and_files(tmp_path, monkeypatch):
+def test_too_many_pages_and_files(tmp_path):
     tifffile.imwrite(tmp_path / "a.tif", noise((5, 11, 19)))
-    monkeypatch.setattr("varfocus.io.tiff_chain.MAX_FRAMES", 4)
-    monkeypatch.setattr("varfocus.io.frames.MAX_FRAMES", 4)
+    few = Limits(max_frames=4)
     with pytest.raises(TooLargeError, match="more than 4 pages"):
-        read_stack(tmp_path)
+        read_stack(tmp_path, limits=few)
     with pytest.raises(TooLargeError, match="5 frames"):
-        read_stack([tmp_path / "a.tif"] * 5)
+        read_stack([tmp_path / "a.tif"] * 5, limits=few)
 
 
 @pytest.mark.parametrize("name", ["PNG-rgb16", "JPEG-rgb", "BMP-rgb", "TIFF-lzw"])
@@ -394,7 +393,3 @@ def test_heavy_libraries_are_loaded_when_used():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
-
-
-def test_limits_are_public():
-    assert varfocus_io.MAX_PIXELS == 2**29

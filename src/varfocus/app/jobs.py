@@ -22,6 +22,7 @@ from varfocus.align.models import scaling
 from varfocus.app.tiles import as_rgba, write_pyramid
 from varfocus.depth import index_to_depth
 from varfocus.errors import ParameterError
+from varfocus.io.frames import probe_files
 from varfocus.io.mask import read_mask
 from varfocus.params import AreaParams, Params, Resources
 from varfocus.products import make_product
@@ -134,6 +135,28 @@ class Job(Protocol):
 
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
         """Do it and return what to report, as plain data."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Look at an uploaded file; a decoder that it crashes takes no more than the worker along.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    path : Path
+        The file.
+    """
+
+    id: int
+    path: Path
+    newest: str = ""
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Return what is in it."""
+        del bench, progress
+        return {"found": probe_files([self.path])}
 
 
 @dataclass(frozen=True)

@@ -177,20 +177,15 @@ class Page:
         folder.mkdir(exist_ok=True)
         self._uploads += 1
         path = folder / f"{self._uploads:06d}"
-        free = shutil.disk_usage(folder).free - SPARE_DISK
         received = 0
         try:
+            _check_room(name, folder, _announced(request))
             with path.open("xb") as file:
                 async for chunk in request.stream():
                     received += len(chunk)
-                    if received > min(MAX_UPLOAD, free):
-                        raise TooLargeError(
-                            f"{name}: more than {min(MAX_UPLOAD, max(free, 0)) >> 20} MB",
-                            "expected a file that fits",
-                            "Give the folder on the command line: varfocus app FOLDER.",
-                        )
+                    _check_room(name, folder, received, len(chunk))
                     file.write(chunk)
-            self.workspace.add(path, name)
+            await self.workspace.add(path, name)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -285,6 +280,10 @@ class Page:
         version, name = request.path_params["version"], request.path_params["name"]
         folder = self.workspace.saved_folder(version)
         if name in {path.name for path in folder.iterdir()}:
+            if (folder / name).resolve().parent != folder.resolve() or (
+                not (folder / name).is_file()
+            ):
+                return Response(status_code=404)  # a link that leads elsewhere
             return FileResponse(folder / name, filename=name)
         if name not in {product["name"] for product in offered()}:
             return Response(status_code=404)
@@ -353,7 +352,8 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 
 async def _hung_up(socket: WebSocket) -> None:
-    with contextlib.suppress(WebSocketDisconnect):
+    """Wait until the page goes away; it has nothing to say here, in text or otherwise."""
+    with contextlib.suppress(WebSocketDisconnect, KeyError):
         while True:
             await socket.receive_text()
 
@@ -366,11 +366,28 @@ async def _body(request: Request) -> dict[str, Any]:
             raise TooLargeError("received a request of more than 1 MB", "expected a small one")
     try:
         body = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ParameterError(f"received no JSON: {error}", "expected a JSON object") from error
     if not isinstance(body, dict):
         raise ParameterError("received JSON that is no object", "expected a JSON object")
     return body
+
+
+def _announced(request: Request) -> int:
+    """Return how many bytes a request says it has; what it really has is counted as it comes."""
+    text = request.headers.get("content-length", "")
+    return int(text) if text.isdecimal() and len(text) < 19 else 0
+
+
+def _check_room(name: str, folder: Path, size: int, more: int | None = None) -> None:
+    """Refuse an upload that is too large in all, or whose next bytes would fill the disk."""
+    free = shutil.disk_usage(folder).free - SPARE_DISK
+    if size > MAX_UPLOAD or (size if more is None else more) > free:
+        raise TooLargeError(
+            f"{name}: {size >> 20} MB, with {max(free, 0) >> 20} MB of disk space to spare",
+            f"expected a file that fits, of {MAX_UPLOAD >> 20} MB at most",
+            "Give the folder on the command line: varfocus app FOLDER.",
+        )
 
 
 def _whole(text: str, name: str) -> int:

@@ -2,21 +2,49 @@
 
 It is spawned once and stays warm. A newer request of the same kind makes it drop the older one at
 the next report of progress; to stop it at once it is terminated, and a fresh one spawned.
+
+Files are foreign and decoders have bugs, so whatever a job does harms that job alone: it may take
+most of the free memory and no more, a crash or a kill by the system is reported and a fresh process
+spawned, and so is a silence that lasts too long.
 """
 
 from __future__ import annotations
 
 import os
+import queue
 import threading
+import time
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
-from varfocus.errors import VarfocusError
+from varfocus.errors import TooLargeError, VarfocusError
+from varfocus.memory import available_bytes, hold_process_within
 
 Report = dict[str, Any]
 """What a worker says: ``id``, ``kind`` ("progress", "done", "failed", "dropped"), particulars."""
+
+
+SHARE_OF_FREE = 0.9
+"""What a job may take of the memory that is free when it begins."""
+
+MOST_SILENT = 900.0
+"""Seconds after which a job that reports nothing is given up."""
+
+MOST_WAITING = 64
+"""Jobs that may wait."""
+
+_TICK = 1.0
+
+_CRASHED = (
+    "The process that did the work ended unexpectedly, probably for lack of memory.\n"
+    "Try smaller or fewer frames, or method “paper”, which needs less."
+)
+_SILENT = (
+    "The process that did the work gave no sign of life for {seconds:.0f} seconds and was ended.\n"
+    "Try smaller or fewer frames; a damaged file may be the reason, too."
+)
 
 
 class Superseded(Exception):  # noqa: N818  (nothing went wrong)
@@ -32,10 +60,18 @@ class Worker:
         Called with every `Report`, on a thread of its own.
     patient : bool
         Leave the processors to others while they have work to do.
+    most_silent : float
+        Seconds without any report after which a job is given up.
     """
 
-    def __init__(self, report: Callable[[Report], None], *, patient: bool = False) -> None:
-        self._report, self._patient = report, patient
+    def __init__(
+        self,
+        report: Callable[[Report], None],
+        *,
+        patient: bool = False,
+        most_silent: float = MOST_SILENT,
+    ) -> None:
+        self._report, self._patient, self._most_silent = report, patient, most_silent
         self._spawn()
 
     def _spawn(self) -> None:
@@ -46,38 +82,66 @@ class Worker:
         self._process.start()
         there.close()
         self._waiting: dict[int, None] = {}
-        threading.Thread(
-            target=self._listen, args=(here, self._waiting), name="varfocus-worker", daemon=True
-        ).start()
+        # A pipe takes so much and no more: whoever sends must not wait for a busy process.
+        self._outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        for role, held in (
+            (self._listen, (self._process, here, self._waiting)),
+            (_post, (here, self._outbox)),
+        ):
+            threading.Thread(target=role, args=held, name="varfocus-worker", daemon=True).start()
 
-    def _listen(self, connection: Connection[Any, Report], waiting: dict[int, None]) -> None:
+    def _listen(
+        self, process: Any, connection: Connection[Any, Report], waiting: dict[int, None]
+    ) -> None:
+        heard, words = time.monotonic(), _CRASHED
         while True:
             try:
+                if not connection.poll(min(_TICK, self._most_silent)):
+                    if not waiting:
+                        heard = time.monotonic()
+                    elif time.monotonic() - heard > self._most_silent:
+                        words = _SILENT.format(seconds=self._most_silent)
+                        process.kill()
+                        break
+                    continue
                 message = connection.recv()
             except (EOFError, OSError):
                 break
+            heard = time.monotonic()
             if message["kind"] != "progress":
                 waiting.pop(message["id"], None)
             self._report(message)
         if connection is self._connection and waiting:  # not ended by us
             jobs = list(waiting)
+            self._outbox.put(None)
             self._spawn()
             for job in jobs:
-                words = (
-                    "The process that did the work ended unexpectedly, probably for lack of memory."
-                    "\nTry smaller or fewer frames, or method “paper”, which needs less."
-                )
                 self._report({"id": job, "kind": "failed", "message": words})
 
     def send(self, job: Any) -> None:
-        """Hand over a job of `varfocus.app.jobs`."""
+        """Hand over a job of `varfocus.app.jobs`.
+
+        Raises
+        ------
+        TooLargeError
+            If too many are waiting already.
+        """
+        if len(self._waiting) >= MOST_WAITING:
+            raise TooLargeError(
+                f"received a request while {len(self._waiting)} others wait",
+                f"expected at most {MOST_WAITING} at a time",
+                "Wait until the present work is done, or cancel it.",
+            )
+        if not self._process.is_alive() and not self._waiting:  # it ended while idle
+            self._spawn()
         self._waiting[job.id] = None
-        self._connection.send(job)
+        self._outbox.put(job)
 
     def restart(self) -> None:
         """Stop whatever it does, at once, and begin anew."""
         old_process, old_connection = self._process, self._connection
         dropped = list(self._waiting)
+        self._outbox.put(None)
         self._spawn()
         old_process.terminate()
         old_process.join()
@@ -88,8 +152,18 @@ class Worker:
     def stop(self) -> None:
         """End the process for good."""
         self._waiting.clear()
+        self._outbox.put(None)
         self._process.terminate()
         self._process.join()
+
+
+def _post(connection: Connection[Any, Report], outbox: queue.SimpleQueue[Any]) -> None:
+    """Send what is put into the outbox, in order, until None comes or nobody is there."""
+    while (job := outbox.get()) is not None:
+        try:
+            connection.send(job)
+        except OSError:  # ended; whoever listens will know
+            return
 
 
 def serve(connection: Connection[Report, Any], patient: bool) -> None:
@@ -123,6 +197,7 @@ def _outcome(job: Any, bench: Any, connection: Connection[Report, Any], waiting:
             raise Superseded
 
     try:
+        hold_process_within(int(SHARE_OF_FREE * available_bytes()))
         return {"id": job.id, "kind": "done", **job.run(bench, progress)}
     except Superseded:
         return {"id": job.id, "kind": "dropped"}

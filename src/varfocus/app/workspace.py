@@ -30,6 +30,7 @@ from varfocus.app.jobs import (
     MakeProduct,
     Measure,
     OpenResult,
+    Probe,
     Save,
     ShowFrame,
     Solve,
@@ -40,7 +41,7 @@ from varfocus.app.worker import Report, Worker
 from varfocus.errors import InputError, ParameterError, VarfocusError
 from varfocus.export import MASK, images
 from varfocus.io import read_stack
-from varfocus.io.frames import probe_files
+from varfocus.io.frames import Found
 from varfocus.io.mask import Outline, drawn_mask, read_mask
 from varfocus.params import COMMON_STAGES, STAGES, STAGES_OF_METHOD, Params
 from varfocus.saved import SavedResult
@@ -185,7 +186,7 @@ class Workspace:
         folder = self.folder / "results" / str(version) / "full"
         self._thorough.send(OpenResult(version, saved.folder, folder))
 
-    def add(self, path: Path, name: str) -> None:
+    async def add(self, path: Path, name: str) -> None:
         """Add an uploaded file, at the place that its name gives it.
 
         Raises
@@ -194,7 +195,7 @@ class Workspace:
             If it is no image, or unlike the others; in the user's words for the file.
         """
         try:
-            found = probe_files([path])
+            found: Found = (await self.done(Probe(next(self._numbers), path)))["found"]
         except VarfocusError as error:
             words = [str(part).replace(str(path), name) for part in error.args]
             raise InputError(*words) from error
@@ -245,7 +246,8 @@ class Workspace:
         by_id = {frame.id: frame for frame in self._frames}
         if sorted(order) != sorted(by_id):
             raise ParameterError("received an order of other frames", "expected every frame once")
-        self._frames = [replace(by_id[i], included=i not in excluded) for i in order]
+        out = set(excluded)
+        self._frames = [replace(by_id[i], included=i not in out) for i in order]
         self._publish({"kind": "state"})
 
     def stack(self) -> tuple[FocusStack, tuple[int, ...]]:

@@ -1,7 +1,7 @@
 """The command line: a thin layer that reads, calls the pipeline, and writes.
 
 Exit codes: 0 done, 1 a bug of varfocus, 2 usage, 3 unreadable or inconsistent input, 4 too large,
-5 solver failed, 6 batch with failures, 130 interrupted.
+5 solver failed, 6 batch with failures, 130 interrupted, 143 told to end.
 """
 
 from __future__ import annotations
@@ -9,9 +9,14 @@ from __future__ import annotations
 import io
 import os
 import re
+import signal
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
+from typing import NoReturn
 
 from cyclopts import App, ArgumentCollection, CycloptsError
 from rich.console import Console
@@ -85,6 +90,30 @@ EXAMPLES = {
 
 BUG_EXIT_CODE = 1
 INTERRUPTED_EXIT_CODE = 130
+TERMINATED_EXIT_CODE = 143
+
+
+class Terminated(BaseException):
+    """The system, or a job scheduler, asked the process to end."""
+
+
+def _terminate(signum: int, frame: object) -> NoReturn:
+    del frame
+    signal.signal(signum, signal.SIG_IGN)  # once is enough: let it tidy up
+    raise Terminated
+
+
+@contextmanager
+def _ends_tidily() -> Iterator[None]:
+    """Turn a request to end into an exception, so that temporary files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are none of its business
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _fractions(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
@@ -160,15 +189,19 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        build(words[0] if words else None)(
-            words,
-            exit_on_error=False,
-            print_error=False,
-            result_action="return_value",
-        )
+        with _ends_tidily():
+            build(words[0] if words else None)(
+                words,
+                exit_on_error=False,
+                print_error=False,
+                result_action="return_value",
+            )
     except KeyboardInterrupt:
         console.print("interrupted; nothing half-written was left behind")
         return INTERRUPTED_EXIT_CODE
+    except Terminated:
+        console.print("told to end; nothing half-written was left behind")
+        return TERMINATED_EXIT_CODE
     except BrokenPipeError:
         # The reader went away; Python would complain again while flushing at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -198,7 +231,9 @@ def _report(error: Exception, console: Console) -> int:
             "[red]This is a bug in varfocus.[/red] Please report it with the lines above."
         )
         return BUG_EXIT_CODE
-    first, *rest = str(error).splitlines()
+    from varfocus.cli.console import harmless
+
+    first, *rest = harmless(str(error)).splitlines()
     console.print(f"[red]error:[/red] {escape(first)}")
     for line in rest:
         console.print(f"       {escape(line)}")

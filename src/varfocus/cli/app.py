@@ -19,6 +19,8 @@ from varfocus.saved import SavedResult, load_result
 from varfocus.stack import FocusStack
 
 LOOPBACK = "127.0.0.1"
+MOST_SAID = 1 << 16
+"""Bytes of a request's head, or of a message on the WebSocket: the page sends none there."""
 
 
 def app(
@@ -82,6 +84,8 @@ def app(
             ws="websockets-sansio",
             # Maps are sent over it: packing floats takes longer than it saves.
             ws_per_message_deflate=False,
+            ws_max_size=MOST_SAID,
+            h11_max_incomplete_event_size=MOST_SAID,
         )
     )
     sys.stdout.write(f"{url}\n")
@@ -94,7 +98,10 @@ def app(
 
 def _listen(port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # A port must be ours alone. Elsewhere SO_REUSEADDR only spares the wait after the last use; on
+    # Windows it would let another program share the port, which this other option forbids.
+    exclusive = getattr(socket, "SO_EXCLUSIVEADDRUSE", None)
+    listener.setsockopt(socket.SOL_SOCKET, exclusive or socket.SO_REUSEADDR, 1)
     try:
         listener.bind((LOOPBACK, port))
     except (OSError, OverflowError) as error:

@@ -64,11 +64,11 @@ class Narrator:
     def say(self, text: str) -> None:
         """Tell the user what is going on."""
         if not self._talk.quiet:
-            self._console.print(escape(text))
+            self._console.print(escape(harmless(text)))
 
     def warn(self, text: str) -> None:
         """Tell the user what is doubtful; said even when quiet."""
-        self._console.print(f"[yellow]warning:[/yellow] {escape(text)}")
+        self._console.print(f"[yellow]warning:[/yellow] {escape(harmless(text))}")
 
     def fail(self, text: str) -> None:
         """Tell the user what went wrong with a part of the work; said even when quiet."""
@@ -79,7 +79,7 @@ class Narrator:
         if self._talk.json:
             sys.stdout.write(json_module.dumps(data, indent=2, ensure_ascii=False) + "\n")
         elif not self._talk.quiet:
-            sys.stdout.write(text.rstrip("\n") + "\n")
+            sys.stdout.write(harmless(text.rstrip("\n")) + "\n")
 
     @contextmanager
     def bars(self) -> Iterator[Progress]:
@@ -160,6 +160,14 @@ class Board:
         """Take away the bar of a job."""
         if name in self._each:
             self._bars.remove_task(self._each.pop(name))
+
+
+def harmless(text: str) -> str:
+    """Return text in which control characters show: a file's name could steer the terminal."""
+    return "".join(
+        letter if letter.isprintable() or letter in "\n\t" else ascii(letter)[1:-1]
+        for letter in text
+    )
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:

@@ -8,11 +8,14 @@ from cyclopts import Group, Parameter
 
 from varfocus.cli.console import Narrator
 from varfocus.focus import Focus, open_stack
+from varfocus.params import Limits
 from varfocus.stack import FocusStack, describe
 
 SHOWN_NAMES = 12
 """How many names of frames are printed before the middle is left out."""
 
+
+Parameter(name="*", group=Group("Limits", sort_key=8))(Limits)  # flags of their own, not --limits.…
 
 Frames = Annotated[list[str], Parameter(name="FRAMES")]
 """Where the frames are, as positional arguments."""

@@ -164,4 +164,6 @@ def _sha256(path: Path) -> str | None:
 
 
 def _json(data: dict[str, Any]) -> bytes:
-    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode()
+    # A file's name may hold bytes that are no text: as \udcff, which JSON reads back as they were.
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "backslashreplace")

@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from varfocus.errors import OutputError, OutputExistsError
+
+ABANDONED = 3600.0
+"""Seconds after which a temporary file is no longer being written: its process was killed."""
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -39,6 +43,7 @@ def write_atomically(path: Path, content: bytes) -> None:
                 os.fsync(file.fileno())
             Path(temporary).chmod(0o666 & ~_umask())
             Path(temporary).replace(path)
+            _flush_folder(path.parent)
         except BaseException:
             with contextlib.suppress(OSError):
                 Path(temporary).unlink()
@@ -88,12 +93,32 @@ def prepare_folder(folder: Path, names: Iterable[str], overwrite: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
+        _tidy(folder)
     except OSError as error:
         raise OutputError(
             f"{folder} cannot be written: {error.strerror or error}",
             "expected a folder with write permission",
             "Choose another output with -o.",
         ) from error
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make a renaming last through a power cut, so that the record of a run never comes first."""
+    if os.name != "posix":  # elsewhere folders cannot be opened
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what a killed process left under temporary names."""
+    for left in folder.glob(".*.part"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > ABANDONED:
+                left.unlink()
 
 
 def _umask() -> int:

@@ -131,7 +131,7 @@ maps are depth.tif and confidence.tif, 32-bit, at full size.</footer>
 {f"<script>{script}</script>" if script else ""}
 </body>
 </html>
-""".encode()
+""".encode("utf-8", "backslashreplace")
 
 
 def _e(text: object) -> str:

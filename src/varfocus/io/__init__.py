@@ -5,7 +5,6 @@ whatever is wrong with a file becomes an error of `varfocus.errors` that names i
 """
 
 from varfocus.io.frames import FileFrame
-from varfocus.io.limits import MAX_FRAMES, MAX_PIXELS, MAX_SIDE
 from varfocus.io.read import read_stack
 
-__all__ = ["MAX_FRAMES", "MAX_PIXELS", "MAX_SIDE", "FileFrame", "read_stack"]
+__all__ = ["FileFrame", "read_stack"]

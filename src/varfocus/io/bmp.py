@@ -1,7 +1,7 @@
 """BMP: header and pixels by Pillow, after a look at whether all rows are there.
 
 Pillow's file class is used directly: ``Image.open`` would add the decompression-bomb warning,
-which `varfocus.io.limits` replaces.
+which `varfocus.params.Limits` replaces.
 """
 
 from __future__ import annotations

@@ -55,13 +55,25 @@ def unsupported(what: str, expected: str = "") -> RefusedError:
     )
 
 
-def too_large(what: str, limit: str) -> RefusedError:
-    """Return the refusal of a file that exceeds a limit."""
+def too_large(what: str, limit: str, option: str = "") -> RefusedError:
+    """Return the refusal of a file that exceeds a limit, and the option that raises it."""
     return RefusedError(
         TooLargeError,
         what,
         f"expected at most {limit}",
-        "Crop or scale the frames down; if they are not that large, the file is damaged.",
+        f"Crop or scale the frames down{f', or raise {option}' if option else ''}; if they are "
+        "not that large, the file is damaged.",
+    )
+
+
+def too_many(what: str, limit: int) -> RefusedError:
+    """Return the refusal of a file with more frames than a stack may have."""
+    return RefusedError(
+        TooLargeError,
+        what,
+        f"expected at most {limit} frames",
+        "Take a part of them, or raise --max-frames; if there are not that many, the file is "
+        "damaged.",
     )
 
 

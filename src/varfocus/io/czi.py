@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from varfocus.errors import MissingExtraError
 from varfocus.io.border import damaged, library, unsupported
 from varfocus.io.contents import Calibration, Contents, evenly
 from varfocus.io.header import Header
+from varfocus.io.limits import in_force
 from varfocus.io.planes import finished, headers_of
 from varfocus.io.selection import Choice, Selection, Series, choose
 from varfocus.units import Length, PixelSize
@@ -78,6 +80,8 @@ def _tile(block: Any, path: Path) -> NDArray[Any]:
     own = segment.directory_entry
     if (own.stored_shape, own.dtype) != (block.stored_shape, block.dtype):
         raise damaged(f"has a block of {own.stored_shape}, listed as {block.stored_shape}")
+    if math.prod(own.stored_shape) > 4 * in_force().max_pixels:
+        raise damaged(f"has a block that claims {own.stored_shape}")
     if not 0 < segment.data_size <= path.stat().st_size:
         raise damaged(f"has a block that claims {segment.data_size} bytes")
     pixels: NDArray[Any] = segment.data(resize=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -12,14 +14,16 @@ from numpy.typing import NDArray
 
 from varfocus.errors import InputError, TooLargeError, UnreadableFrameError
 from varfocus.io import bmp, czi, jpeg, lif, nd2, npy, png, raw, tiff, video, zarr
-from varfocus.io.border import FORMATS, border, damaged
+from varfocus.io.border import FORMATS, border, damaged, too_large
 from varfocus.io.contents import Calibration, Contents, ReadPage, decoder
 from varfocus.io.header import Header
 from varfocus.io.identify import identify
-from varfocus.io.limits import MAX_FRAMES
+from varfocus.io.limits import in_force, within
 from varfocus.io.orientation import oriented
 from varfocus.io.selection import UNSAID, Selection, Series, choose
 from varfocus.io.sniff import HEAD_BYTES, foreign_format
+from varfocus.params import DEFAULT_LIMITS, Limits
+from varfocus.sizes import size_words
 
 
 class Codec(NamedTuple):
@@ -41,6 +45,9 @@ STREAMS = {"TIFF": tiff.look, "NPY": npy.look_npy, "NPZ": npy.look_npz}
 STACKS = {"video": video.look, "ND2": nd2.look, "CZI": czi.look, "LIF": lif.look}
 """Formats of a stack in a file, from the open file and by its name."""
 
+WHOLE_FILE, MOST_BYTES_PER_PIXEL = 2**27, 16
+"""Size up to which a picture's file is read at once, and what it may have beyond that per pixel."""
+
 
 @dataclass(frozen=True)
 class FileFrame:
@@ -58,6 +65,8 @@ class FileFrame:
         Returns the pixels as stored, given the header.
     pages : int
         How many frames the file has.
+    limits : Limits
+        Hold while it is decoded, as they did when it was looked at.
     """
 
     path: Path
@@ -65,6 +74,7 @@ class FileFrame:
     header: Header
     decode: ReadPage
     pages: int = 1
+    limits: Limits = DEFAULT_LIMITS
 
     @property
     def page(self) -> int:
@@ -99,7 +109,7 @@ class FileFrame:
         InputError
             If the file is gone, changed or damaged.
         """
-        with border(self.path):
+        with within(self.limits), border(self.path):
             pixels = oriented(self.decode(self.header), self.header.orientation)
             if (pixels.shape, pixels.dtype) != (self.shape, self.dtype):
                 raise damaged(f"decoded to {pixels.shape} {pixels.dtype}, unlike its header")
@@ -137,11 +147,11 @@ def probe_files(paths: Sequence[Path], selection: Selection = UNSAID) -> Found:
     InputError, TooLargeError
         If a file is not a readable image, or several files of which one has more pages.
     """
-    if len(paths) > MAX_FRAMES:
+    if len(paths) > (most := in_force().max_frames):
         raise TooLargeError(
             f"{paths[0].parent}: {len(paths)} frames",
-            f"expected at most {MAX_FRAMES}",
-            "Give a part of the frames.",
+            f"expected at most {most}",
+            "Give a part of the frames, or raise --max-frames.",
         )
     files = [_probe(path, selection) for path in paths]
     if len(files) == 1:
@@ -176,8 +186,10 @@ def _probe(path: Path, selection: Selection) -> Found:
             kind, contents = "Zarr", zarr.look(path, selection)
         else:
             kind, contents = _look(path, selection)
+        if not contents.headers:
+            raise damaged("holds no frame")
     frames = [
-        FileFrame(path, kind, header, contents.read, len(contents.headers))
+        FileFrame(path, kind, header, contents.read, len(contents.headers), in_force())
         for header in contents.headers
     ]
     return Found(frames, contents.calibration)
@@ -199,6 +211,7 @@ def _look(path: Path, selection: Selection) -> tuple[str, Contents]:
     if path.exists() and not path.is_file():  # opening a pipe would wait for ever
         raise UnreadableFrameError(f"{path}: is not a regular file", f"expected {FORMATS}")
     with path.open("rb") as file:
+        _check_size(file)
         kind = identify(file)
         if kind is None:
             file.seek(0)
@@ -210,7 +223,36 @@ def _look(path: Path, selection: Selection) -> tuple[str, Contents]:
             return kind, STREAMS[kind](file, path, selection)
         choose([Series(path.name, 1)], selection)
         codec = CODECS[kind]
-        return kind, Contents(codec.probe(file), decoder(path, codec.decode))
+        headers = codec.probe(file)
+        _check_bulk(file, headers[0])
+        return kind, Contents(headers, decoder(path, partial(_at_once, codec.decode)))
+
+
+def _at_once(
+    decode: Callable[[BinaryIO, Header], NDArray[Any]], file: BinaryIO, header: Header
+) -> NDArray[Any]:
+    """Decode a picture whose file is read as a whole, unless it has grown out of proportion."""
+    _check_bulk(file, header)
+    file.seek(0)
+    return decode(file, header)
+
+
+def _check_size(file: BinaryIO) -> None:
+    """Refuse a file that is larger than the limit, before any of it is read."""
+    size, most = file.seek(0, io.SEEK_END), in_force().file_bytes
+    if size > most:
+        raise too_large(f"has {size_words(size)}", f"{size_words(most)} a file", "--max-file-size")
+
+
+def _check_bulk(file: BinaryIO, header: Header) -> None:
+    """Refuse a picture whose file dwarfs its pixels: it will be read into memory as a whole."""
+    size = file.seek(0, io.SEEK_END)
+    most = WHOLE_FILE + MOST_BYTES_PER_PIXEL * header.width * header.height
+    if size > most:
+        raise damaged(
+            f"has {size_words(size)} for {header.width}×{header.height} pixels, which need "
+            f"{size_words(most)} at the very most"
+        )
 
 
 def _not_an_image(path: Path, head: bytes) -> UnreadableFrameError:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from varfocus.io.border import damaged, too_large
-from varfocus.io.limits import MAX_PIXELS, MAX_SIDE
+from varfocus.io.limits import in_force
 from varfocus.io.orientation import UPRIGHT, swaps_sides
 
 
@@ -58,11 +58,16 @@ class Header:
         width, height = self.width, self.height
         if width < 1 or height < 1:
             raise damaged(f"claims {width}×{height} pixels")
-        if max(width, height) > MAX_SIDE:
-            raise too_large(f"claims {width}×{height} pixels", f"{MAX_SIDE} pixels a side")
-        if width * height > MAX_PIXELS:
+        side, pixels = in_force().max_side, in_force().max_pixels
+        if max(width, height) > side:
             raise too_large(
-                f"claims {width}×{height} = {width * height} pixels", f"{MAX_PIXELS} pixels a frame"
+                f"claims {width}×{height} pixels", f"{side} pixels a side", "--max-side"
+            )
+        if width * height > pixels:
+            raise too_large(
+                f"claims {width}×{height} = {width * height} pixels",
+                f"{pixels} pixels a frame",
+                "--max-pixels",
             )
 
     @property

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from varfocus.io.contents import Calibration, evenly
-from varfocus.io.selection import Choice, Series
+from varfocus.io.selection import Choice, Series, nameless
 from varfocus.units import Length, PixelSize, convert, unit_name
 
 
@@ -27,7 +27,7 @@ def images(description: str) -> int:
 def series(description: str) -> Series:
     """Return the axes of the hyperstack."""
     channels, slices, times = (_count(description, key) for key in ("channels", "slices", "frames"))
-    return Series("", slices, times, ("",) * channels)
+    return Series("", slices, times, nameless(channels))
 
 
 def page(axes: Series, z: int, channel: int, time: int) -> int:

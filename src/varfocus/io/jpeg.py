@@ -2,7 +2,7 @@
 
 Pillow is the one decoder that notices a missing end. ``Image.frombytes`` is used because it
 knows nothing of ``ImageFile.LOAD_TRUNCATED_IMAGES``, which another part of the program may have
-set, nor of the decompression-bomb warning, which `varfocus.io.limits` replaces.
+set, nor of the decompression-bomb warning, which `varfocus.params.Limits` replaces.
 """
 
 from __future__ import annotations
@@ -26,22 +26,24 @@ _ARITHMETIC_FRAMES = (0xC9, 0xCA)
 _OTHER_FRAMES = (0xC3, 0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF)
 # components: Pillow's mode, and the layout the decoder fills it from. CMYK is stored inverted by
 # every program that writes it.
+_MOST_STRAY = 2**20
+"""Bytes between markers that are skipped; more, and it is no JPEG that a camera wrote."""
 _MODES = {1: ("L", "L"), 3: ("RGB", "RGB"), 4: ("CMYK", "CMYK;I")}
 
 
 def probe(file: BinaryIO) -> list[Header]:
     """Return the properties of the one frame in a JPEG file."""
     width, height, components, exif = read_markers(file)
-    return [
-        Header(
-            width,
-            height,
-            components > 1,
-            np.dtype(np.uint8),
-            exif_orientation(exif),
-            subject_distance=subject_distance(exif),
-        )
-    ]
+    header = Header(
+        width,
+        height,
+        components > 1,
+        np.dtype(np.uint8),
+        exif_orientation(exif),
+        subject_distance=subject_distance(exif),
+    )
+    _check_claim(file, width, height)
+    return [header]
 
 
 def decode(file: BinaryIO, header: Header) -> NDArray[Any]:
@@ -57,6 +59,16 @@ def decode(file: BinaryIO, header: Header) -> NDArray[Any]:
     with library("Pillow"):
         image = Image.frombytes(mode, (width, height), data, "jpeg", (layout, ""))
         return np.asarray(image.convert("RGB") if mode == "CMYK" else image)
+
+
+def _check_claim(file: BinaryIO, width: int, height: int) -> None:
+    """Refuse a size that the bytes cannot hold.
+
+    8×8 pixels take one bit at the very least, or, in arithmetic coding, a few hundredths.
+    """
+    size = file.seek(0, io.SEEK_END)
+    if width * height > 64 * 8 * 32 * size:
+        raise damaged(f"claims {width}×{height} pixels in {size} bytes, which cannot be")
 
 
 def read_markers(file: BinaryIO) -> tuple[int, int, int, bytes]:
@@ -111,14 +123,16 @@ def _frame(content: bytes) -> tuple[int, int, int]:
 
 
 def _next_marker(file: BinaryIO) -> int:
-    """Skip to the next marker, over stray bytes and padding, as libjpeg does."""
-    while True:
-        while exactly(file, 1) != b"\xff":
+    """Skip to the next marker, over stray bytes and padding, as libjpeg does, but not for ever."""
+    begin = file.tell()
+    while file.tell() - begin < _MOST_STRAY:
+        while exactly(file, 1) != b"\xff" and file.tell() - begin < _MOST_STRAY:
             pass
-        while (code := exactly(file, 1)) == b"\xff":
+        while (code := exactly(file, 1)) == b"\xff" and file.tell() - begin < _MOST_STRAY:
             pass
-        if code != b"\0":
+        if code not in (b"\0", b"\xff"):
             return code[0]
+    raise damaged(f"has {_MOST_STRAY} bytes that mean nothing")
 
 
 def _content(file: BinaryIO) -> bytes:

@@ -16,7 +16,7 @@ from varfocus.io.border import library, unsupported
 from varfocus.io.contents import Calibration, Contents, evenly
 from varfocus.io.header import Header
 from varfocus.io.planes import finished, headers_of
-from varfocus.io.selection import Choice, Selection, Series, choose
+from varfocus.io.selection import Choice, Selection, Series, choose, nameless
 from varfocus.units import Length, PixelSize, convert, unit_name
 
 _DIMENSIONS = "./Data/Image/ImageDescription/Dimensions/DimensionDescription"
@@ -52,7 +52,7 @@ def _read(path: Path, name: str, choice: Choice, header: Header) -> NDArray[Any]
 
 
 def _series(name: str, axes: dict[str, int]) -> Series:
-    return Series(name, axes.get("Z", 1), axes.get("T", 1), ("",) * axes.get("C", 1))
+    return Series(name, axes.get("Z", 1), axes.get("T", 1), nameless(axes.get("C", 1)))
 
 
 def _lengths(image: Any) -> dict[str, Length]:

@@ -1,16 +1,30 @@
-"""How large a frame and a stack may be.
+"""The limits that hold while files are looked at and decoded.
 
-A few hundred bytes can claim gigapixels, so headers are held against these numbers before
-anything is decoded.
+A few hundred bytes can claim gigapixels, so every header is held against `varfocus.params.Limits`
+before anything is decoded. Headers are made in many readers: the limits reach them by context.
 """
 
 from __future__ import annotations
 
-MAX_PIXELS = 2**29
-"""Pixels in one frame: about 23 000 × 23 000."""
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-MAX_SIDE = 2**17
-"""Pixels along one side of a frame."""
+from varfocus.params import DEFAULT_LIMITS, Limits
 
-MAX_FRAMES = 2**14
-"""Frames in one stack."""
+_IN_FORCE = ContextVar("limits", default=DEFAULT_LIMITS)
+
+
+def in_force() -> Limits:
+    """Return the limits that hold here."""
+    return _IN_FORCE.get()
+
+
+@contextmanager
+def within(limits: Limits) -> Iterator[None]:
+    """Let these limits hold inside."""
+    before = _IN_FORCE.set(limits)
+    try:
+        yield
+    finally:
+        _IN_FORCE.reset(before)

@@ -13,7 +13,7 @@ from varfocus.io.border import damaged, library, unsupported
 from varfocus.io.contents import Calibration, Contents, evenly
 from varfocus.io.header import Header
 from varfocus.io.planes import finished, headers_of
-from varfocus.io.selection import Choice, Selection, Series, choose
+from varfocus.io.selection import Choice, Selection, Series, choose, nameless
 from varfocus.units import Length, PixelSize
 
 _AXES = {"P", "T", "Z", "C", "Y", "X", "S"}
@@ -30,7 +30,7 @@ def look(path: Path, selection: Selection) -> Contents:
     if strange:
         raise unsupported(f"has axes that are not known: {', '.join(strange)}", "expected P T Z C")
     one = Series("", sizes.get("Z", 1), sizes.get("T", 1), names)
-    choice = choose([one] * sizes.get("P", 1), selection)
+    choice = choose([one] * len(nameless(sizes.get("P", 1))), selection)
     pages = []
     for z, t in choice.planes:
         place = {"P": choice.series, "Z": z, "T": t}
@@ -58,7 +58,7 @@ def _fits(loop: dict[str, int], place: dict[str, int]) -> bool:
 
 def _channel_names(file: Any, n: int) -> tuple[str, ...]:
     names = [channel.channel.name or "" for channel in file.metadata.channels or []]
-    return tuple(names) if len(names) == n else ("",) * n
+    return tuple(names) if len(names) == n else nameless(n)
 
 
 def _calibration(volume: Any, choice: Choice) -> Calibration:

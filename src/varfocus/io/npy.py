@@ -21,10 +21,8 @@ from varfocus.io.header import Header
 from varfocus.io.planes import InTurn, finished, headers_of, stack_shape
 from varfocus.io.selection import Selection, Series, choose
 
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
+_VERSION = (1, 0)
+"""Later ones differ in the length of their header, which NumPy would read whatever it claims."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +114,11 @@ def _decode(array: Array, file: BinaryIO, header: Header) -> NDArray[Any]:
 def _array(file: IO[bytes]) -> Array:
     with library("NumPy"):
         version = np.lib.format.read_magic(file)
-        if version not in _HEADERS:
-            raise unsupported(f"is an NPY file of version {version}")
-        shape, fortran, dtype = _HEADERS[version](file)
+        if version != _VERSION:
+            raise unsupported(
+                f"is an NPY file of version {version}", "expected version 1.0, as np.save writes it"
+            )
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
         start = file.tell()
     if dtype.hasobject:
         raise RefusedError(

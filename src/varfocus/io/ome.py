@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 
 from varfocus.io.border import damaged, library, unsupported
 from varfocus.io.contents import Calibration, evenly
-from varfocus.io.limits import MAX_FRAMES
+from varfocus.io.limits import in_force
 from varfocus.io.selection import Choice, Series
 from varfocus.units import Length, PixelSize, convert, unit_name
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-_MAX_PLANES = 64 * MAX_FRAMES
+_CHANNELS_AND_TIMES = 64
+"""How many times as many planes as frames a file may claim."""
 _DEFAULT_UNIT = "µm"
 
 
@@ -125,7 +126,7 @@ def _image(image: Element, pixels: Element, samples: int, filename: str) -> OmeI
     channels = _children(pixels, "Channel")
     samples = _count(channels[0].get("SamplesPerPixel", str(samples))) if channels else samples
     sizes["C"] = max(sizes["C"] // samples, 1)
-    if sizes["Z"] * sizes["C"] * sizes["T"] > _MAX_PLANES:
+    if sizes["Z"] * sizes["C"] * sizes["T"] > _CHANNELS_AND_TIMES * in_force().max_frames:
         raise damaged("claims more planes than any file has")
     names = [channel.get("Name", "") for channel in channels]
     names = names if len(names) == sizes["C"] else [""] * sizes["C"]

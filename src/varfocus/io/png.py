@@ -33,15 +33,20 @@ _COLOUR_TYPES = {
     6: ((8, 16), True),
 }
 
+_SAMPLES = {0: 1, 2: 3, _PALETTE: 1, 4: 2, 6: 4}
+_MOST_DEFLATED = 1032
+"""Bytes that one byte of deflate can stand for at the very most."""
+
 
 def probe(file: BinaryIO) -> list[Header]:
     """Return the properties of the one frame in a PNG file."""
     file.seek(_SIGNATURE_BYTES)
     width, height, depth, colour_type = _image_header(file)
-    orientation, seen = UPRIGHT, set()
+    orientation, seen, compressed = UPRIGHT, set(), 0
     while True:
         length, kind = _chunk_start(file)
         seen.add(kind)
+        compressed += length if kind == b"IDAT" else 0
         if kind == b"eXIf" and length <= _MAX_EXIF:
             orientation = exif_orientation(_checked_content(file, length, kind))
         else:
@@ -55,7 +60,13 @@ def probe(file: BinaryIO) -> list[Header]:
     if colour_type == _PALETTE and b"PLTE" not in seen:
         raise damaged("has no palette")
     dtype = np.dtype(np.uint16 if depth == 16 else np.uint8)
-    return [Header(width, height, _COLOUR_TYPES[colour_type][1], dtype, orientation)]
+    header = Header(width, height, _COLOUR_TYPES[colour_type][1], dtype, orientation)
+    claimed = height * (width * depth * _SAMPLES[colour_type] // 8)
+    if claimed > _MOST_DEFLATED * compressed:
+        raise damaged(
+            f"claims {width}×{height} pixels in {compressed} compressed bytes, which cannot be"
+        )
+    return [header]
 
 
 def decode(file: BinaryIO, header: Header) -> NDArray[Any]:

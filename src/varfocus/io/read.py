@@ -8,7 +8,9 @@ from numpy.typing import ArrayLike
 
 from varfocus.io.discover import Source, find_files
 from varfocus.io.frames import FileFrame, probe_files
+from varfocus.io.limits import within
 from varfocus.io.selection import Selection
+from varfocus.params import DEFAULT_LIMITS, Limits
 from varfocus.stack import FocusStack
 
 
@@ -21,6 +23,7 @@ def read_stack(
     channel: str | int | None = None,
     time: int | None = None,
     series: str | int | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> FocusStack:
     """Open a focus stack; frames are decoded when they are asked for.
 
@@ -40,6 +43,8 @@ def read_stack(
         Unit of `focus`, such as "mm".
     channel, time, series : str or int, optional
         Which stack is meant, by name or 0-based number, where a file holds several.
+    limits : Limits
+        How large files, frames and stack may be; nothing beyond is decoded.
 
     Returns
     -------
@@ -51,7 +56,7 @@ def read_stack(
     InputError
         If nothing is found, a file cannot be read, or the frames do not belong together.
     TooLargeError
-        If a frame or the stack exceeds the limits in `varfocus.io.limits`.
+        If a frame or the stack exceeds the limits.
     ParameterError
         If `source` is no place of files.
 
@@ -61,7 +66,8 @@ def read_stack(
     >>> stack.names[0], stack.shape, stack.dtype  # doctest: +SKIP
     ('img1.tif', (1080, 1920), dtype('uint16'))
     """
-    found = probe_files(find_files(source), Selection(channel, time, series))
+    with within(limits):
+        found = probe_files(find_files(source), Selection(channel, time, series))
     sizes = found.calibration
     stack = FocusStack(
         found.frames,

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from varfocus.errors import AmbiguousInputError, ParameterError
-from varfocus.io.border import RefusedError, too_large
-from varfocus.io.limits import MAX_FRAMES
+from varfocus.io.border import RefusedError, too_many
+from varfocus.io.limits import in_force
 
 FEWEST = 3
 """Focus steps that make a stack."""
@@ -52,12 +52,22 @@ class Series:
         How many focus steps and time points it has.
     channels : tuple of str
         Names; empty for a nameless one.
+
+    Raises
+    ------
+    RefusedError
+        If these are more than a stack may have.
     """
 
     name: str
     steps: int
     times: int = 1
     channels: tuple[str, ...] = ("",)
+
+    def __post_init__(self) -> None:
+        for n, what in ((self.steps, "slices"), (self.times, "times")):
+            if n > in_force().max_frames:
+                raise too_many(f"has {n} {what}", in_force().max_frames)
 
     @property
     def frames(self) -> int:
@@ -68,6 +78,13 @@ class Series:
         axes = ((self.steps, "slices"), (self.times, "times"), (len(self.channels), "channels"))
         sizes = [f"{n} {what}" for n, what in axes if n > 1]
         return ", ".join(sizes) or "1 image"
+
+
+def nameless(channels: int) -> tuple[str, ...]:
+    """Return names for so many channels without names, if a file can have so many."""
+    if channels > in_force().max_frames:
+        raise too_many(f"has {channels} channels", in_force().max_frames)
+    return ("",) * channels
 
 
 @dataclass(frozen=True)
@@ -123,8 +140,6 @@ def choose(series: Sequence[Series], wanted: Selection) -> Choice:
         if wanted.time is not None:
             _one_of("time", [""], wanted.time, [""])
         planes = tuple((0, t) for t in range(chosen.times))
-    if len(planes) > MAX_FRAMES:
-        raise too_large(f"has {len(planes)} slices", f"{MAX_FRAMES} frames")
     return Choice(number, channel, planes)
 
 

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.io import imagej, jpeg, ome
-from varfocus.io.border import RefusedError, damaged, library, too_large, unsupported
+from varfocus.io.border import RefusedError, damaged, library, too_many, unsupported
 from varfocus.io.contents import Calibration, Contents, decoder
 from varfocus.io.header import Header
-from varfocus.io.limits import MAX_FRAMES, MAX_PIXELS
+from varfocus.io.limits import in_force
 from varfocus.io.orientation import UPRIGHT, valid_orientation
 from varfocus.io.selection import Selection, Series, choose
 from varfocus.io.tiff_chain import Directory, first_directory, read_directory, walk
@@ -38,6 +38,8 @@ _MIN_IS_WHITE, _MIN_IS_BLACK, _RGB, _PALETTE, _YCBCR = 0, 1, 2, 3, 6
 _CFA = (32803, 34892)
 _RAW, _JPEG = 1, 7
 _COMPRESSIONS = {_RAW, 5, _JPEG, 8, 32773, 32946, 34925, 50000}
+_MOST_OF_A_BYTE = {_RAW: 1, 5: 4096, 8: 1032, 32773: 64, 32946: 1032}
+"""Bytes that a byte can stand for at the very most, by compression; others have no such bound."""
 _COMPRESSION_NAMES = "no, LZW, Deflate, PackBits, JPEG, LZMA or Zstandard compression"
 _BITS = {"u": (2, 4, 8, 10, 12, 14, 16), "b": (1,), "f": (16, 32, 64)}
 _REDUCED, _MASK = 1, 4
@@ -224,7 +226,7 @@ def _check_kind(page: TiffPage) -> None:
     if page.compression not in _COMPRESSIONS:
         name = getattr(page.compression, "name", page.compression)
         raise unsupported(f"is compressed with {name}", f"expected {_COMPRESSION_NAMES}")
-    if page.is_tiled and not 0 < math.prod(tiles) <= MAX_PIXELS:
+    if page.is_tiled and not 0 < math.prod(tiles) <= in_force().max_pixels:
         raise damaged(f"claims tiles of {tiles[0]}×{tiles[1]} pixels")
 
 
@@ -277,6 +279,14 @@ def _check_segments(file: BinaryIO, page: TiffPage) -> None:
                 f"ends early: strip or tile {k} of page {page.index} reaches to byte "
                 f"{offset + count} of {end}"
             )
+    least = page.imagelength * page.samplesperpixel * (page.imagewidth * page.bitspersample // 8)
+    if page.compression in _MOST_OF_A_BYTE and (
+        least > _MOST_OF_A_BYTE[page.compression] * sum(counts)
+    ):
+        raise damaged(
+            f"claims {page.imagewidth}×{page.imagelength} pixels in {sum(counts)} bytes, "
+            "which cannot be"
+        )
     if page.compression == _JPEG:
         _check_jpeg_sizes(file, page)
 
@@ -303,8 +313,8 @@ def _planes(file: BinaryIO, page: TiffPage, header: Header, count: int) -> list[
         return [header]
     if stored < count:
         raise damaged(f"claims {count} images, but holds {stored}")
-    if count > MAX_FRAMES:
-        raise too_large(f"has {count} images", f"{MAX_FRAMES} frames")
+    if count > in_force().max_frames:
+        raise too_many(f"has {count} images", in_force().max_frames)
     return [replace(header, page=k, plane=k) for k in range(count)]
 
 

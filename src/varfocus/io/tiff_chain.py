@@ -11,10 +11,14 @@ import struct
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from varfocus.io.border import damaged, too_large
-from varfocus.io.limits import MAX_FRAMES
+from varfocus.io.border import damaged, too_many
+from varfocus.io.limits import in_force
 
 _MAX_ENTRIES = 4096
+_MAX_TAG_BYTES = 2**28
+"""Bytes of all tags of one page: lists of strips, notes, colour profiles."""
+_TYPE_BYTES = (0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8)
+"""Size of a number of each of TIFF's types."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,13 @@ class _Layout:
         return struct.Struct(self.order + ("Q" if self.big else "H"))
 
     @property
+    def entry(self) -> str:
+        """Tag, type and count at the beginning of an entry."""
+        return "HHQ" if self.big else "HHI"
+
+    @property
     def entry_bytes(self) -> int:
-        """Size of an entry; its first two bytes are the tag."""
+        """Size of an entry."""
         return 20 if self.big else 12
 
 
@@ -59,11 +68,12 @@ def walk(file: BinaryIO) -> list[Directory]:
     layout, offset = _start(file)
     directories: list[Directory] = []
     seen = set()
+    most = in_force().max_frames
     while offset:
         if offset in seen:
             raise damaged(f"page {len(directories) - 1} leads back to an earlier page")
-        if len(directories) >= MAX_FRAMES:
-            raise too_large(f"has more than {MAX_FRAMES} pages", f"{MAX_FRAMES} frames")
+        if len(directories) >= most:
+            raise too_many(f"has more than {most} pages", most)
         seen.add(offset)
         directory, offset = _directory(file, layout, offset, len(directories))
         directories.append(directory)
@@ -111,5 +121,11 @@ def _directory(file: BinaryIO, layout: _Layout, offset: int, page: int) -> tuple
     if len(link) < layout.link.size:
         raise damaged(f"ends within the directory of page {page}")
     starts = range(0, len(entries), layout.entry_bytes)
-    tags = frozenset(struct.unpack_from(layout.order + "H", entries, at)[0] for at in starts)
-    return Directory(offset, tags), layout.link.unpack(link)[0]
+    tags, claimed = set(), 0
+    for at in starts:
+        tag, kind, numbers = struct.unpack_from(layout.order + layout.entry, entries, at)
+        tags.add(tag)
+        claimed += numbers * _TYPE_BYTES[kind] if kind < len(_TYPE_BYTES) else 0
+    if claimed > _MAX_TAG_BYTES:  # tifffile would read them all
+        raise damaged(f"page {page} claims {claimed} bytes of tags")
+    return Directory(offset, frozenset(tags)), layout.link.unpack(link)[0]

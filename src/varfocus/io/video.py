@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import MissingExtraError
-from varfocus.io.border import damaged, library, too_large, unsupported
+from varfocus.io.border import damaged, library, too_many, unsupported
 from varfocus.io.contents import Contents
 from varfocus.io.header import Header
-from varfocus.io.limits import MAX_FRAMES
+from varfocus.io.limits import in_force
 from varfocus.io.orientation import UPRIGHT
 from varfocus.io.planes import InTurn
 from varfocus.io.selection import Selection, Series, choose
@@ -32,6 +32,12 @@ _PIXELS = {
     (True, True): "rgb48le",
 }
 """FFmpeg's name of the pixels to ask for, by colour and by more than 8 bits."""
+_ONLY = {
+    "format_whitelist": "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,flv,ogg,mpeg,mpegts,asf,"
+    "yuv4mpegpipe",
+    "protocol_whitelist": "none",
+}
+"""Playlists, and whatever else names other files or addresses, are not followed."""
 _TURNS = {-90: 6, 90: 8, 180: 3, -180: 3}
 """Orientation by FFmpeg's angle, which counts against the clock."""
 
@@ -60,21 +66,21 @@ def look(path: Path, selection: Selection) -> Contents:
 def _count(path: Path) -> int:
     av = _library()
     n = 0
-    with path.open("rb") as file, library("FFmpeg"), av.open(file) as container:
+    with path.open("rb") as file, library("FFmpeg"), av.open(file, options=_ONLY) as container:
         if not container.streams.video:
             raise unsupported("has no video in it", "expected a video")
         size = container.streams.video[0].codec_context
         Header(size.width, size.height, True, np.dtype(np.uint8))  # refuses what is too large
         for packet in container.demux(video=0):
             n += packet.size > 0
-            if n > MAX_FRAMES:
-                raise too_large(f"has more than {MAX_FRAMES} frames", f"{MAX_FRAMES} frames")
+            if n > in_force().max_frames:
+                raise too_many(f"has more than {n - 1} frames", n - 1)
     return n
 
 
 def _decoded(path: Path) -> Generator[VideoFrame]:
     av = _library()
-    with path.open("rb") as file, library("FFmpeg"), av.open(file) as container:
+    with path.open("rb") as file, library("FFmpeg"), av.open(file, options=_ONLY) as container:
         yield from container.decode(video=0)
 
 

@@ -16,13 +16,19 @@ from varfocus.errors import MissingExtraError
 from varfocus.io.border import damaged, library, too_large, unsupported
 from varfocus.io.contents import Calibration, Contents, evenly
 from varfocus.io.header import Header
-from varfocus.io.limits import MAX_PIXELS
+from varfocus.io.limits import in_force
 from varfocus.io.planes import finished, headers_of, stack_shape
-from varfocus.io.selection import Choice, Selection, Series, choose
+from varfocus.io.selection import Choice, Selection, Series, choose, nameless
 from varfocus.units import Length, PixelSize, convert, unit_name
 
 KEPT_BYTES = 2**28
 """Largest block of planes that is decoded at once."""
+
+CODECS = {
+    *("bytes", "transpose", "gzip", "zstd", "blosc", "crc32c", "sharding_indexed"),
+    *("zlib", "bz2", "lzma", "lz4", "delta", "shuffle"),
+}
+"""What chunks may be coded with, in either version. Others can run code: “pickle” does."""
 
 _MARKS = ("zarr.json", ".zgroup", ".zarray")
 
@@ -91,10 +97,33 @@ def _of_array(array: Any, path: Path, selection: Selection) -> Contents:
     return _contents(array, Image(path.name, "", "zyxs"[: 1 + len(frame)], {}), choice)
 
 
+def _check_codecs(array: Any) -> None:
+    """Refuse an array whose chunks are coded with anything that is not listed."""
+    with library("zarr"):
+        metadata = array.metadata.to_dict()
+    used = [metadata.get("compressor"), *(metadata.get("filters") or [])]
+    used += metadata.get("codecs") or []
+    while used:
+        codec = used.pop()
+        if codec is None:
+            continue
+        name = codec.get("name", codec.get("id")) if isinstance(codec, dict) else codec
+        if name not in CODECS:
+            raise unsupported(
+                f"has chunks coded with {str(name)[:50]!r}",
+                f"expected one of {', '.join(sorted(CODECS))}",
+            )
+        inner = codec.get("configuration", {}) if isinstance(codec, dict) else {}
+        used += [*inner.get("codecs", []), *inner.get("index_codecs", [])]
+
+
 def _contents(array: Any, image: Image, choice: Choice) -> Contents:
+    _check_codecs(array)
     shape = [array.shape[image.axes.index(axis)] for axis in "yxs" if axis in image.axes]
-    if math.prod(array.chunks) > MAX_PIXELS:
-        raise too_large(f"has chunks of {array.chunks} pixels", f"{MAX_PIXELS} pixels a chunk")
+    if math.prod(array.chunks) > (most := in_force().max_pixels):
+        raise too_large(
+            f"has chunks of {array.chunks} pixels", f"{most} pixels a chunk", "--max-pixels"
+        )
     headers = headers_of(len(choice.planes), shape, array.dtype)
     return Contents(headers, Planes(array, image.axes, choice), _calibration(image, choice))
 
@@ -193,7 +222,7 @@ def _images(group: Any) -> list[Image]:
 def _series(image: Image, shape: Sequence[int]) -> Series:
     n = {axis: shape[image.axes.index(axis)] if axis in image.axes else 1 for axis in "zct"}
     named = len(image.channels) == n["c"]
-    return Series(image.name, n["z"], n["t"], image.channels if named else ("",) * n["c"])
+    return Series(image.name, n["z"], n["t"], image.channels if named else nameless(n["c"]))
 
 
 def _calibration(image: Image, choice: Choice) -> Calibration:
