@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,6 +53,49 @@ class Frame(Protocol):
         """Decode the pixels."""
 
 
+@runtime_checkable
+class WindowedFrame(Frame, Protocol):
+    """A frame of which a part can be had without decoding the rest."""
+
+    @property
+    def windowed(self) -> bool:
+        """False if the file is such that all of it must be decoded after all."""
+
+    def read_window(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """Decode these rows and columns, slices with a start and a stop within the frame."""
+
+
+@dataclass(frozen=True)
+class FrameWindow:
+    """A part of a frame, decoded without the rest where its file allows."""
+
+    frame: Frame
+    rows: slice
+    columns: slice
+
+    @property
+    def name(self) -> str:
+        """Name of the whole frame."""
+        return self.frame.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Height and width of the part, and channels."""
+        sides = (self.rows.stop - self.rows.start, self.columns.stop - self.columns.start)
+        return (*sides, *self.frame.shape[2:])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Number type of the frame."""
+        return self.frame.dtype
+
+    def read(self) -> NDArray[Any]:
+        """Decode the part."""
+        if isinstance(self.frame, WindowedFrame):
+            return self.frame.read_window(self.rows, self.columns)
+        return self.frame.read()[self.rows, self.columns]
+
+
 @dataclass(frozen=True)
 class ArrayFrame:
     """A frame that is already in memory."""
@@ -70,9 +113,18 @@ class ArrayFrame:
         """Number type of the pixels."""
         return self.pixels.dtype
 
+    @property
+    def windowed(self) -> bool:
+        """Any part of an array can be had."""
+        return True
+
     def read(self) -> NDArray[Any]:
         """Return the pixels."""
         return self.pixels
+
+    def read_window(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """Return some of the pixels."""
+        return self.pixels[rows, columns]
 
 
 @dataclass(frozen=True)
@@ -324,6 +376,21 @@ class FocusStack:
         if self.unit in METRES and unit in METRES:
             return replace(self, focus=convert(self.focus, self.unit, unit), unit=unit)
         return replace(self, unit=unit)  # a name is all that is known of one of them
+
+    @property
+    def windowed(self) -> bool:
+        """Whether parts of all frames can be decoded without the rest."""
+        return all(isinstance(f, WindowedFrame) and f.windowed for f in self.frames)
+
+    def window(self, rows: slice, columns: slice) -> FocusStack:
+        """Return a part of the scene as a stack of its own, decoded when it is read.
+
+        Parameters
+        ----------
+        rows, columns : slice
+            With a start and a stop within the frames, and no step.
+        """
+        return replace(self, frames=[FrameWindow(frame, rows, columns) for frame in self.frames])
 
     def with_pixel_size(self, size: PixelSize, origin: str = "given") -> FocusStack:
         """Return the same frames with this pixel size, and who says so."""

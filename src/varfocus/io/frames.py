@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from varfocus.errors import InputError, TooLargeError, UnreadableFrameError
 from varfocus.io import bmp, czi, jpeg, lif, nd2, npy, png, raw, tiff, video, zarr
-from varfocus.io.border import FORMATS, border, damaged
-from varfocus.io.contents import Calibration, Contents, ReadPage, decoder
+from varfocus.io.border import FORMATS, border, damaged, too_large
+from varfocus.io.contents import Calibration, Contents, ReadPage, ReadWindow, decoder
 from varfocus.io.header import Header
 from varfocus.io.identify import identify
-from varfocus.io.limits import MAX_FRAMES
+from varfocus.io.limits import MAX_FRAMES, MAX_PIXELS
 from varfocus.io.orientation import oriented
 from varfocus.io.selection import UNSAID, Selection, Series, choose
 from varfocus.io.sniff import HEAD_BYTES, foreign_format
@@ -58,6 +58,8 @@ class FileFrame:
         Returns the pixels as stored, given the header.
     pages : int
         How many frames the file has.
+    decode_window : callable, optional
+        Returns a part of the pixels as stored, given the header, rows and columns.
     """
 
     path: Path
@@ -65,6 +67,7 @@ class FileFrame:
     header: Header
     decode: ReadPage
     pages: int = 1
+    decode_window: ReadWindow | None = None
 
     @property
     def page(self) -> int:
@@ -100,10 +103,43 @@ class FileFrame:
             If the file is gone, changed or damaged.
         """
         with border(self.path):
+            if self.header.width * self.header.height > MAX_PIXELS:
+                raise too_large(
+                    f"has {self.header.width}×{self.header.height} pixels",
+                    f"{MAX_PIXELS} pixels in a frame that is decoded whole; larger ones go "
+                    "through varfocus depth in tiles",
+                )
             pixels = oriented(self.decode(self.header), self.header.orientation)
             if (pixels.shape, pixels.dtype) != (self.shape, self.dtype):
                 raise damaged(f"decoded to {pixels.shape} {pixels.dtype}, unlike its header")
         return pixels
+
+    @property
+    def windowed(self) -> bool:
+        """Whether parts can be decoded without the rest."""
+        return self.decode_window is not None and self.header.windowed
+
+    def read_window(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """Decode some rows and columns of the upright frame.
+
+        Parameters
+        ----------
+        rows, columns : slice
+            With a start and a stop within the frame, and no step.
+
+        Returns
+        -------
+        ndarray
+            What ``read()[rows, columns]`` would be.
+        """
+        if self.decode_window is None or not self.windowed:
+            return self.read()[rows, columns]
+        with border(self.path):
+            pixels = self.decode_window(self.header, rows, columns)
+            expected = (rows.stop - rows.start, columns.stop - columns.start, *self.shape[2:])
+            if (pixels.shape, pixels.dtype) != (expected, self.dtype):
+                raise damaged(f"decoded to {pixels.shape} {pixels.dtype}, unlike its header")
+        return np.require(pixels, requirements=["C", "W"])
 
 
 @dataclass(frozen=True)
@@ -177,7 +213,7 @@ def _probe(path: Path, selection: Selection) -> Found:
         else:
             kind, contents = _look(path, selection)
     frames = [
-        FileFrame(path, kind, header, contents.read, len(contents.headers))
+        FileFrame(path, kind, header, contents.read, len(contents.headers), contents.read_window)
         for header in contents.headers
     ]
     return Found(frames, contents.calibration)

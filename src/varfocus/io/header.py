@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from varfocus.io.border import damaged, too_large
-from varfocus.io.limits import MAX_PIXELS, MAX_SIDE
+from varfocus.io.limits import MAX_MOSAIC_PIXELS, MAX_PIXELS, MAX_SIDE
 from varfocus.io.orientation import UPRIGHT, swaps_sides
 
 
@@ -36,6 +36,8 @@ class Header:
         Camera RAW: factors of the four colours of the sensor.
     subject_distance : float, optional
         EXIF: metres at which the camera says it was focused.
+    windowed : bool
+        Parts of it can be decoded without the rest.
 
     Raises
     ------
@@ -53,6 +55,7 @@ class Header:
     plane: int = 0
     white_balance: tuple[float, ...] = ()
     subject_distance: float | None = None
+    windowed: bool = False
 
     def __post_init__(self) -> None:
         width, height = self.width, self.height
@@ -60,9 +63,10 @@ class Header:
             raise damaged(f"claims {width}×{height} pixels")
         if max(width, height) > MAX_SIDE:
             raise too_large(f"claims {width}×{height} pixels", f"{MAX_SIDE} pixels a side")
-        if width * height > MAX_PIXELS:
+        most = MAX_MOSAIC_PIXELS if self.windowed else MAX_PIXELS
+        if width * height > most:
             raise too_large(
-                f"claims {width}×{height} = {width * height} pixels", f"{MAX_PIXELS} pixels a frame"
+                f"claims {width}×{height} = {width * height} pixels", f"{most} pixels a frame"
             )
 
     @property
