@@ -180,9 +180,9 @@ def run(
         image = unveiled(image, *found.unmixed, stack.scale)
     positions = alignment.depths(stack)
     physical = depth.index_to_depth(found.index, positions)
-    notes += out_of_range(found.index, len(stack))
+    notes += out_of_range(ends_share(found.index, len(stack)), len(stack))
     if found.known is not None:
-        notes += doubtful(found.known)
+        notes += doubtful(float(found.known.mean()))
         if params.robust.unknown == "nan":
             physical = np.where(found.known, physical, np.float32(np.nan))
     confidence = depth.confidence(
@@ -413,9 +413,8 @@ def _highest(
     return Estimate(index, depth.margin(contrast_at, index, len(volume)), None)
 
 
-def doubtful(known: NDArray[np.bool_]) -> list[str]:
-    """Say so if nothing in the stack determines the depth of most pixels."""
-    share = float(known.mean())
+def doubtful(share: float) -> list[str]:
+    """Say so if nothing in the stack determines the depth of most pixels, given who is known."""
     if share >= 0.5:
         return []
     return [
@@ -424,9 +423,13 @@ def doubtful(known: NDArray[np.bool_]) -> list[str]:
     ]
 
 
-def out_of_range(index: NDArray[np.float32], n: int) -> list[str]:
+def ends_share(index: NDArray[np.float32], n: int) -> tuple[float, float]:
+    """Return the share of the pixels that are sharpest in the first and in the last frame."""
+    return float((index < 0.5).mean()), float((index > n - 1.5).mean())
+
+
+def out_of_range(share: tuple[float, float], n: int) -> list[str]:
     """Say so if many pixels are sharpest at an end of the stack: they may lie beyond it."""
-    share = [float((index < 0.5).mean()), float((index > n - 1.5).mean())]
     end = int(np.argmax(share))
     # A surface spread evenly over the range has ½/(n − 1) of its pixels within ½ frame of an end.
     if share[end] < END_SHARE + 0.5 / (n - 1):

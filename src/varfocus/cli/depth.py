@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from cyclopts import Group, Parameter
 
-from varfocus import export
+from varfocus import export, mosaic
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.cli.source import Focus, FocusOptions, Frames, load
 from varfocus.errors import OutputError, ParameterError
 from varfocus.export.atomic import prepare_folder
+from varfocus.export.mosaic import TiledFormat
 from varfocus.params import (
     DEFAULT_METHOD,
     AlignParams,
@@ -52,6 +54,7 @@ def depth(
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     params: Path | None = None,
     report: bool = True,
+    tiled_format: TiledFormat = "tiff",
     focus: FocusOptions = Focus(),
     align: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
     robust: Annotated[RobustParams, ROBUST] = RobustParams(),
@@ -87,6 +90,9 @@ def depth(
         Repeat a run with the parameters of its run.json.
     report
         Write report.html: pictures, contrast curves and parameters on one page.
+    tiled_format
+        How maps are written if the frames do not fit into memory and are worked through in tiles:
+        "tiff" for tiled BigTIFF, "zarr" for OME-Zarr, both with coarser copies.
     keep_gps
         Let fused.png tell where the frames were taken; the rest of EXIF is always kept.
     """
@@ -96,6 +102,26 @@ def depth(
         chosen = _recorded(params, chosen)
     stack = load(source, focus, narrator)
     keep_apart(output, stack)
+    planned = mosaic.plan(stack, chosen, resources)
+    if planned is not None:
+        narrator.say(f"{planned.words}.")
+        with narrator.bars() as progress:
+            done = mosaic.run(
+                stack,
+                chosen,
+                planned,
+                output,
+                tiled_format,
+                overwrite,
+                resources,
+                shlex.join(["varfocus", *sys.argv[1:]]),
+                report,
+                progress,
+            )
+        for warning in done.record["warnings"]:
+            narrator.warn(warning)
+        narrator.result(_summary_of_tiles(done), done.record)
+        return
     prepare_folder(output, export.result_names(stack.dtype), overwrite)
     with narrator.bars() as progress:
         result = run(stack, chosen, progress, resources)
@@ -117,10 +143,27 @@ def depth(
 def _summary(result: Result, written: dict[str, Path]) -> str:
     finite = result.depth[np.isfinite(result.depth)]
     low, high = (finite.min(), finite.max()) if finite.size else (np.nan, np.nan)
+    sure = float((result.confidence >= 0.9).mean())
+    return _told(written, (low, high), result.unit, sure, result.seconds)
+
+
+def _summary_of_tiles(done: mosaic.Written) -> str:
+    about = done.record["depth"]
+    found = [np.nan if about[end] is None else about[end] for end in ("minimum", "maximum")]
+    return _told(done.files, (found[0], found[1]), about["unit"], done.sure, done.record["seconds"])
+
+
+def _told(
+    written: Mapping[str, Path],
+    depths: tuple[float, float],
+    unit: str,
+    sure: float,
+    seconds: float,
+) -> str:
     about = {
-        "depth": f"{low:.4g} … {high:.4g} {result.unit}",
-        "confidence": f"{float((result.confidence >= 0.9).mean()):.0%} of the pixels above 0.9",
-        "uncertainty": f"standard error of the depth in {result.unit}",
+        "depth": f"{depths[0]:.4g} … {depths[1]:.4g} {unit}",
+        "confidence": f"{sure:.0%} of the pixels above 0.9",
+        "uncertainty": f"standard error of the depth in {unit}",
         "fused": "everything in focus",
         "source": "which frame each pixel of it comes from",
         "preview": "depth in colours",
@@ -128,7 +171,7 @@ def _summary(result: Result, written: dict[str, Path]) -> str:
         "run": "all parameters; repeat with --params",
     }
     rows = [(str(path), about[name]) for name, path in written.items()]
-    return f"Done in {result.seconds:.1f} s.\n" + table(rows)
+    return f"Done in {seconds:.1f} s.\n" + table(rows)
 
 
 def keep_apart(output: Path, stack: FocusStack) -> None:
