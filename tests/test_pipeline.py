@@ -19,7 +19,7 @@ from varfocus.memory import needed_bytes
 from varfocus.metrics import bad_pixels, psnr, rmse
 from varfocus.paper import fitting_degree
 from varfocus.params import Params
-from varfocus.pipeline import out_of_range, run
+from varfocus.pipeline import ends_share, out_of_range, run
 from varfocus.stack import ArrayFrame, FocusStack
 
 METHODS = ["paper", "classic"]
@@ -483,6 +483,6 @@ def test_input_that_cannot_be_used(scene, method):
 
 def test_a_surface_at_an_end_of_the_stack_is_a_warning():
     index = np.full((4, 5), 14.0, np.float32)
-    (said,) = out_of_range(index, 15)
+    (said,) = out_of_range(ends_share(index, 15), 15)
     assert "100% of the pixels are sharpest in the last frame" in said
-    assert out_of_range(np.linspace(0, 14, 60, dtype=np.float32), 15) == []
+    assert out_of_range(ends_share(np.linspace(0, 14, 60, dtype=np.float32), 15), 15) == []

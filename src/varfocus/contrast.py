@@ -158,7 +158,16 @@ def gradient_energy(image: Array) -> Array:
     return energy if energy.ndim == 2 else energy.sum(axis=2)
 
 
-def jump_weight(gradient: Array, strongest: float = 4.0, weakest: float = 0.2) -> Array:
+PLAIN_SHARE = 30.0
+"""Percentile of the gradient over the image below which a picture counts as plain."""
+
+
+def jump_weight(
+    gradient: Array,
+    strongest: float = 4.0,
+    weakest: float = 0.2,
+    reference: float | None = None,
+) -> Array:
     r"""Return how dear a depth jump is at each pixel, dearest where the picture is plain.
 
     .. math:: w = \max\Bigl(\frac{w_{max}}{1 + |\nabla I|^2 / q^2},\; w_{min}\Bigr),
@@ -172,14 +181,18 @@ def jump_weight(gradient: Array, strongest: float = 4.0, weakest: float = 0.2) -
         Largest `gradient_energy` over the frames: that of the sharp picture.
     strongest, weakest : float
         w_max and w_min.
+    reference : float, optional
+        q² of the whole image, if this is a part of it; 0 if all of that is plain.
 
     Returns
     -------
     ndarray of shape (H, W)
         Weight.
     """
-    alive = gradient[gradient > 0]
-    if alive.size == 0:
+    if reference is None:
+        alive = gradient[gradient > 0]
+        reference = float(np.percentile(alive, PLAIN_SHARE)) if alive.size else 0.0
+    if reference == 0.0:
         return np.full_like(gradient, strongest)
-    reference = np.percentile(alive, 30).astype(gradient.dtype)
-    return np.maximum(strongest / (1.0 + gradient / reference), weakest).astype(gradient.dtype)
+    q2 = gradient.dtype.type(reference)
+    return np.maximum(strongest / (1.0 + gradient / q2), weakest).astype(gradient.dtype)

@@ -43,8 +43,9 @@ from varfocus.stack import FocusStack
 
 Array = NDArray[np.float32]
 
-LEVELS = 3
-"""Levels of the pyramid up to `LARGE` pixels; one more for every four times as many."""
+LEVELS, MOST_LEVELS = 3, 5
+"""Levels of the pyramid up to `LARGE` pixels; one more for every four times as many, up to what a
+large photograph needs: beyond that images are mosaics."""
 
 LARGE = 2e6
 """Pixels of an image that needs a fourth level."""
@@ -85,6 +86,7 @@ def fuse(
     index: NDArray[np.float32],
     params: FuseParams = FuseParams(),
     progress: Progress = silent,
+    levels: int | None = None,
 ) -> Fused:
     """Compose the all-in-focus image.
 
@@ -98,6 +100,8 @@ def fuse(
         How far the depth is trusted.
     progress : callable
         Listener.
+    levels : int, optional
+        Levels of the pyramid, `level_count` of the whole image if this is a part of it.
 
     Returns
     -------
@@ -113,7 +117,7 @@ def fuse(
     d = _checked(index, stack)
     if params.front:
         d = ndimage.minimum_filter(d, 2 * params.front + 1, mode="nearest")
-    blend = Blend(d, n, stack.channels, 1.0 / params.sharper if params.sharper else 0.0)
+    blend = Blend(d, n, stack.channels, 1.0 / params.sharper if params.sharper else 0.0, levels)
     least: NDArray[Any] | None = None
     for k, frame in enumerate(track(stack.ahead(), "fusing", n, progress)):
         pixels = frame.reshape(*d.shape, stack.channels)
@@ -152,6 +156,12 @@ def pick(stack: FocusStack, index: NDArray[np.float32]) -> Fused:
     return Fused(image, source)
 
 
+def level_count(size: int) -> int:
+    """Return how many levels the pyramid of an image of `size` pixels has."""
+    more = max(0, int(np.ceil(np.log(size / LARGE) / np.log(4))))
+    return min(LEVELS + more, MOST_LEVELS)
+
+
 class Blend:
     """What is kept while the frames pass: B_l, and the sharpest coefficient so far.
 
@@ -165,16 +175,19 @@ class Blend:
         Of each frame.
     doubt : float
         1/ρ of frames that the depth does not suggest.
+    levels : int, optional
+        Levels of the pyramid; by default what an image of this size needs.
     """
 
-    def __init__(self, d: Array, n: int, channels: int, doubt: float) -> None:
+    def __init__(
+        self, d: Array, n: int, channels: int, doubt: float, levels: int | None = None
+    ) -> None:
         self._d = d
         self._rest: Array | float = 0.0
         self._levels: list[Level] = []
         low, high = jump_range(d, n)
         gate = noise_gate(n, channels)
-        levels = LEVELS + max(0, int(np.ceil(np.log(d.size / LARGE) / np.log(4))))
-        for _ in range(levels):
+        for _ in range(level_count(d.size) if levels is None else levels):
             if min(low.shape) < 4:
                 break
             self._levels.append(Level(low, high, channels, doubt, gate))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from varfocus import export
+from varfocus import export, mosaic
 from varfocus.errors import OutputError
 from varfocus.export.atomic import prepare_folder
+from varfocus.export.mosaic import TiledFormat
 from varfocus.focus import Focus, open_stack, words
 from varfocus.params import Limits, Params, Resources
 from varfocus.pipeline import run
 from varfocus.progress import Progress, silent
-from varfocus.result import Result
 from varfocus.stack import FocusStack
 
 
@@ -34,6 +36,8 @@ class Job:
         Write ``report.html``.
     keep_gps : bool
         Let the fused image tell where the frames were taken.
+    tiled_format : {"tiff", "zarr"}
+        Format of maps that do not fit into memory.
     """
 
     source: tuple[str, ...]
@@ -41,6 +45,7 @@ class Job:
     focus: Focus = field(default_factory=Focus)
     report: bool = True
     keep_gps: bool = False
+    tiled_format: TiledFormat = "tiff"
 
     def open(self) -> FocusStack:
         """Return the frames, not yet decoded."""
@@ -53,6 +58,8 @@ class Job:
             options["report"] = False
         if self.keep_gps:
             options["keep_gps"] = True
+        if self.tiled_format != "tiff":
+            options["tiled_format"] = self.tiled_format
         return {k: str(v) if isinstance(v, Path) else v for k, v in options.items()}
 
     def command(self, output: str) -> str:
@@ -68,6 +75,7 @@ class Job:
             "focus": focus,
             "report": self.report,
             "keep_gps": self.keep_gps,
+            "tiled_format": self.tiled_format,
         }
 
     @classmethod
@@ -83,6 +91,7 @@ class Job:
             Focus(**focus),
             data["report"],
             data["keep_gps"],
+            data["tiled_format"],
         )
 
 
@@ -96,8 +105,9 @@ def produce(
     timed: bool = True,
     resources: Resources = Resources(),
     progress: Progress = silent,
-) -> tuple[Result, dict[str, Path]]:
-    """Reconstruct a stack and write its folder of results.
+    say: Callable[[str], None] = lambda _: None,
+) -> mosaic.Written:
+    """Reconstruct a stack, in tiles if it does not fit into memory, and write its results.
 
     Parameters
     ----------
@@ -117,11 +127,13 @@ def produce(
         Threads and memory it may use.
     progress : callable
         Listener.
+    say : callable
+        Told in words, before it begins, if the stack is worked through in tiles.
 
     Returns
     -------
-    tuple of Result and dict of str to Path
-        The result, and what was written, by product.
+    Written
+        Files and record.
 
     Raises
     ------
@@ -129,9 +141,26 @@ def produce(
         If the input cannot be used, does not fit, or the output cannot be written.
     """
     keep_apart(output, stack)
+    planned = mosaic.plan(stack, job.params, resources, job.focus.limits)
+    if planned is not None:
+        say(f"{planned.words}.")
+        return mosaic.run(
+            stack,
+            job.params,
+            planned,
+            output,
+            job.tiled_format,
+            overwrite,
+            resources,
+            command,
+            job.asked(),
+            timed,
+            job.report,
+            progress,
+        )
     prepare_folder(output, export.result_names(stack.dtype), overwrite)
     result = run(stack, job.params, progress, resources)
-    written = result.save(
+    files = result.save(
         output,
         overwrite=overwrite,
         command=command,
@@ -140,7 +169,14 @@ def produce(
         report=job.report,
         keep_gps=job.keep_gps,
     )
-    return result, written
+    return mosaic.Written(
+        files=files,
+        record=json.loads(files["run"].read_text(encoding="utf-8")),
+        sure=float((result.confidence >= 0.9).mean()),
+        alignment=result.alignment,
+        depth=result.depth,
+        fused=result.fused,
+    )
 
 
 def keep_apart(output: Path, stack: FocusStack) -> None:

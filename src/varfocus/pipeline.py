@@ -172,9 +172,9 @@ def run(
     positions = alignment.depths(stack)
     physical = depth.index_to_depth(found.index, positions)
     inside = np.s_[:] if seen is None else seen
-    notes += out_of_range(found.index[inside], len(stack))
+    notes += out_of_range(ends_share(found.index[inside], len(stack)), len(stack))
     if found.known is not None:
-        notes += doubtful(found.known[inside])
+        notes += doubtful(float(found.known[inside].mean()))
         if params.robust.unknown == "nan":
             physical = np.where(found.known, physical, np.float32(np.nan))
     confidence = depth.confidence(
@@ -299,9 +299,8 @@ class Kept:
         return self._known[what][1]
 
 
-def doubtful(known: NDArray[np.bool_]) -> list[str]:
-    """Say so if nothing in the stack determines the depth of most pixels."""
-    share = float(known.mean())
+def doubtful(share: float) -> list[str]:
+    """Say so if nothing in the stack determines the depth of most pixels, given who is known."""
     if share >= 0.5:
         return []
     return [
@@ -310,9 +309,13 @@ def doubtful(known: NDArray[np.bool_]) -> list[str]:
     ]
 
 
-def out_of_range(index: NDArray[np.float32], n: int) -> list[str]:
+def ends_share(index: NDArray[np.float32], n: int) -> tuple[float, float]:
+    """Return the share of the pixels that are sharpest in the first and in the last frame."""
+    return float((index < 0.5).mean()), float((index > n - 1.5).mean())
+
+
+def out_of_range(share: tuple[float, float], n: int) -> list[str]:
     """Say so if many pixels are sharpest at an end of the stack: they may lie beyond it."""
-    share = [float((index < 0.5).mean()), float((index > n - 1.5).mean())]
     end = int(np.argmax(share))
     # A surface spread evenly over the range has ½/(n − 1) of its pixels within ½ frame of an end.
     if share[end] < END_SHARE + 0.5 / (n - 1):

@@ -92,21 +92,12 @@ class Result:
     @property
     def unit(self) -> str:
         """Unit of the depth; ``"frames"`` when no focus positions are known."""
-        return self.stack.unit if self.stack.focus is not None else FRAMES
+        return depth_unit(self.stack)
 
     @property
     def direction(self) -> str:
         """Which way the depth grows, in words."""
-        depths = self.stack.depths
-        first, last = (
-            ("first", "last")
-            if depths is None or depths[-1] > depths[0]
-            else (
-                "last",
-                "first",
-            )
-        )
-        return f"grows from the {first} frame's focus to the {last} one's"
+        return direction(self.stack)
 
     @property
     def pixel_size(self) -> PixelSize | None:
@@ -219,30 +210,94 @@ class Result:
     ) -> dict[str, Any]:
         """Return what run.json says, as plain data."""
         finite = self.depth[np.isfinite(self.depth)]
-        return {
-            **export.describe_software(),
-            "command": command,
-            "asked": dict(asked or {}),
-            "parameters": self.params.as_keywords(),
-            "input": export.describe_input(self.original or self.stack),
-            "extent": dict(zip(("left", "top", "width", "height"), self.extent, strict=True)),
-            "alignment": None
-            if self.alignment is None
-            else self.alignment.record((self.original or self.stack).names),
-            "depth": {
-                "unit": self.unit,
-                "direction": self.direction,
-                "minimum": float(finite.min()) if finite.size else None,
-                "maximum": float(finite.max()) if finite.size else None,
-                "unknown_pixels": int(self.depth.size - finite.size),
-            },
-            "confidence": {"mean": float(self.confidence.mean())},
-            "uncertainty": None
+        original = self.original or self.stack
+        figures = Figures(
+            minimum=float(finite.min()) if finite.size else None,
+            maximum=float(finite.max()) if finite.size else None,
+            unknown=int(self.depth.size - finite.size),
+            mean_confidence=float(self.confidence.mean()),
+            median_uncertainty=None
             if self.uncertainty is None
-            else {"median": float(np.median(self.uncertainty))},
-            "undetermined_pixels": None if self.known is None else int((~self.known).sum()),
+            else float(np.median(self.uncertainty)),
+            undetermined=None if self.known is None else int((~self.known).sum()),
+        )
+        return run_record(self.stack, self.params, self.extent, figures, command, asked) | {
+            "input": export.describe_input(original),
+            "alignment": None if self.alignment is None else self.alignment.record(original.names),
             "findings": self.findings,
             "solver": None if self.trace is None else self.trace.summary(),
             "warnings": list(self.warnings),
             "seconds": round(self.seconds, 3) if timed else None,
         }
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What run.json tells of the maps: depth in its unit, and numbers of pixels."""
+
+    minimum: float | None
+    maximum: float | None
+    unknown: int
+    mean_confidence: float
+    median_uncertainty: float | None
+    undetermined: int | None
+
+
+def run_record(
+    stack: FocusStack,
+    params: Params,
+    extent: tuple[int, int, int, int],
+    figures: Figures,
+    command: str = "",
+    asked: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return what run.json says of every kind of run, and an empty place for input and alignment.
+
+    Parameters
+    ----------
+    stack : FocusStack
+        The aligned frames.
+    params : Params
+        As they were used.
+    extent : tuple of int
+        Left, top, width and height of the maps in the frames.
+    figures : Figures
+        About the maps.
+    command : str
+        What asked for it.
+    asked : mapping, optional
+        Options that were given, by name.
+    """
+    return {
+        **export.describe_software(),
+        "command": command,
+        "asked": dict(asked or {}),
+        "parameters": params.as_keywords(),
+        "input": None,
+        "extent": dict(zip(("left", "top", "width", "height"), extent, strict=True)),
+        "alignment": None,
+        "depth": {
+            "unit": depth_unit(stack),
+            "direction": direction(stack),
+            "minimum": figures.minimum,
+            "maximum": figures.maximum,
+            "unknown_pixels": figures.unknown,
+        },
+        "confidence": {"mean": figures.mean_confidence},
+        "uncertainty": None
+        if figures.median_uncertainty is None
+        else {"median": figures.median_uncertainty},
+        "undetermined_pixels": figures.undetermined,
+    }
+
+
+def depth_unit(stack: FocusStack) -> str:
+    """Return the unit of the depth; ``"frames"`` when no focus positions are known."""
+    return stack.unit if stack.focus is not None else FRAMES
+
+
+def direction(stack: FocusStack) -> str:
+    """Return which way the depth grows, in words."""
+    depths = stack.depths
+    ends = ("first", "last") if depths is None or depths[-1] > depths[0] else ("last", "first")
+    return f"grows from the {ends[0]} frame's focus to the {ends[1]} one's"

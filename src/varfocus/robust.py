@@ -56,6 +56,9 @@ VETO_REACH, VETO_INSIDE = 1.0, 0.9
 REFERENCE_SIZE = 320.0
 """Side in pixels of the square image for which the weight of the refinement is meant."""
 
+MOST_MAGNIFIED = 16.0
+"""Images wider than this many times that are mosaics, whose blur grows no further."""
+
 TORN = 0.1
 """Weight of the regulariser across a jump of the start."""
 
@@ -145,8 +148,7 @@ def solve(
     stack, front, model = prepared.stack, prepared.front, prepared.model
     progress("searching", 0, 1)
     weight = jump_weight(front.gradient)
-    slope = chosen.smoothness * chosen.slope_penalty * model.step / model.peak_width
-    jump = np.maximum(np.float32(chosen.smoothness * chosen.jump_penalty) * weight, slope)
+    slope, jump = penalties(model, weight, chosen)
     found = search(
         front.contrast,
         model,
@@ -179,6 +181,13 @@ def solve(
         notes=model.describe() | {"edges": None if sharpened is None else sharpened.describe()},
         unmixed=None if sharpened is None else (sharpened.colour, sharpened.seen),
     )
+
+
+def penalties(model: Model, weight: Float, params: RobustParams) -> tuple[float, Float]:
+    """Return P₁ and, for every pixel of `weight`, P₂ of the semi-global search."""
+    slope = params.smoothness * params.slope_penalty * model.step / model.peak_width
+    jump: Float = np.maximum(np.float32(params.smoothness * params.jump_penalty) * weight, slope)
+    return slope, jump
 
 
 def judge(found: Searcher, model: Model, index: Float) -> tuple[Float, Float, Float]:
@@ -279,30 +288,42 @@ def band_count(shape: tuple[int, int], labels: int, room: int | None) -> int:
     return of_engine(shape, labels, room)
 
 
-def overshadowed(strength: Float) -> Float:
+def overshadowed(strength: Float, size: int | None = None) -> Float:
     r"""Return how much of a pixel's evidence is to be disbelieved for what is around it, 0 … 1.
 
     Beside something bright, a plain pixel has a contrast peak of its own in the frame whose blur
     just reaches it: a ghost. 1 − f² with f = min(1, 4·strength / strongest around): a peak counts
     if it is a quarter as strong as what is around it. Around means 21×21 pixels in an image of
-    320×320, and as much more as the image is larger, for so is its blur.
+    320×320, and as much more as the image is larger, for so is its blur: `veto_windows`.
 
     Parameters
     ----------
     strength : ndarray of shape (H, W), float32
         Range over focus of each pixel's contrast.
+    size : int, optional
+        Pixels of the whole image, if this is a part of it.
 
     Returns
     -------
     ndarray of shape (H, W), float32
         What C loses: see `end_labels`.
     """
-    side = VETO_WINDOW * max(float(np.sqrt(strength.size)) / REFERENCE_SIZE, 1.0)
-    around = ndimage.maximum_filter(strength, round(side), mode="nearest")
-    around = box_mean(around, round(side / 2) // 2 * 2 + 1)
+    widest, mean = veto_windows(size or strength.size)
+    around = ndimage.maximum_filter(strength, widest, mode="nearest")
+    around = box_mean(around, mean)
     ratio = strength / np.maximum(around, np.finfo(np.float32).tiny)
     lost: Float = (1.0 - np.minimum(VETO_RATIO * ratio, 1.0) ** 2).astype(np.float32, copy=False)
     return lost
+
+
+def veto_windows(size: int) -> tuple[int, int]:
+    """Return the sides in pixels over which `overshadowed` takes the maximum, and its mean.
+
+    They grow with the side of an image of `size` pixels, up to 26 megapixels: what is larger is not
+    one picture at a higher magnification but many beside each other.
+    """
+    side = VETO_WINDOW * float(np.clip(np.sqrt(size) / REFERENCE_SIZE, 1.0, MOST_MAGNIFIED))
+    return round(side), round(side / 2) // 2 * 2 + 1
 
 
 def end_labels(model: Model) -> Float:
@@ -380,6 +401,7 @@ def refine(
     weight: Float,
     params: RobustParams,
     progress: Progress = silent,
+    size: int | None = None,
 ) -> Solution:
     """Minimise E(d) from a first guess.
 
@@ -398,6 +420,8 @@ def refine(
         minimised by the paper's linearised ADMM.
     progress : callable
         Listener.
+    size : int, optional
+        Pixels of the whole image, if this is a part of it.
 
     Returns
     -------
@@ -406,13 +430,13 @@ def refine(
     """
     unit = model.peak_width
     # A picture twice as wide has twice the jumps to cross but four times the data to hold them.
-    size = float(np.clip(np.sqrt(d_0.size) / REFERENCE_SIZE, 0.125, 8.0))
+    side = float(np.clip(np.sqrt(size or d_0.size) / REFERENCE_SIZE, 0.125, 8.0))
     # Dearer than texture a plain area need not be here: it would flatten faint slopes. And what the
     # start tore apart stays apart: its jumps are decided, to smooth them would only blur them.
     torn = magnitude(K(d_0)) > params.cut * unit
     weight = np.minimum(weight, 1.0) * np.where(torn, np.float32(TORN), np.float32(1.0))
     solver = SolverParams(
-        alpha=params.smoothness * params.huber_weight * size / unit,
+        alpha=params.smoothness * params.huber_weight * side / unit,
         iterations=params.refinement,
         # The step must suit all but the most sharply bent curves; those are held by their depth.
         tau=1.0 / max(model.sharpest_bend, 1e-6),

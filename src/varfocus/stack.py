@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,6 +54,65 @@ class Frame(Protocol):
         """Decode the pixels."""
 
 
+@runtime_checkable
+class WindowedFrame(Frame, Protocol):
+    """A frame of which a part can be had without decoding the rest."""
+
+    @property
+    def windowed(self) -> bool:
+        """False if the file is such that all of it must be decoded after all."""
+
+    def read_window(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """Decode these rows and columns, slices with a start and a stop within the frame."""
+
+
+@dataclass(frozen=True)
+class FrameWindow:
+    """A part of a frame, decoded without the rest where its file allows."""
+
+    frame: Frame
+    rows: slice
+    columns: slice
+
+    @property
+    def name(self) -> str:
+        """Name of the whole frame."""
+        return self.frame.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Height and width of the part, and channels."""
+        sides = (self.rows.stop - self.rows.start, self.columns.stop - self.columns.start)
+        return (*sides, *self.frame.shape[2:])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Number type of the frame."""
+        return self.frame.dtype
+
+    @property
+    def windowed(self) -> bool:
+        """Whether a part of the part can be decoded without the rest."""
+        return isinstance(self.frame, WindowedFrame) and self.frame.windowed
+
+    def read(self) -> NDArray[Any]:
+        """Decode the part."""
+        return self._read(self.rows, self.columns)
+
+    def read_window(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """Decode a part of the part."""
+        top, left = self.rows.start, self.columns.start
+        return self._read(
+            slice(top + rows.start, top + rows.stop),
+            slice(left + columns.start, left + columns.stop),
+        )
+
+    def _read(self, rows: slice, columns: slice) -> NDArray[Any]:
+        if isinstance(self.frame, WindowedFrame):
+            return self.frame.read_window(rows, columns)
+        return self.frame.read()[rows, columns].copy()  # the rest is given back at once
+
+
 @dataclass(frozen=True)
 class ArrayFrame:
     """A frame that is already in memory."""
@@ -71,45 +130,18 @@ class ArrayFrame:
         """Number type of the pixels."""
         return self.pixels.dtype
 
+    @property
+    def windowed(self) -> bool:
+        """Any part of an array can be had."""
+        return True
+
     def read(self) -> NDArray[Any]:
         """Return the pixels."""
         return self.pixels
 
-
-@dataclass(frozen=True)
-class CroppedFrame:
-    """A rectangle of a frame, cut out when it is read: the rest is given back at once."""
-
-    frame: Frame
-    box: tuple[int, int, int, int]
-
-    @property
-    def name(self) -> str:
-        """Name of the whole frame."""
-        return self.frame.name
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """``(H, W)`` or ``(H, W, 3)`` of the rectangle."""
-        return (self.box[3], self.box[2], *self.frame.shape[2:])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Number type of the whole frame."""
-        return self.frame.dtype
-
-    def read(self) -> NDArray[Any]:
-        """Decode the frame and return the rectangle."""
-        left, top, width, height = self.box
-        return self.frame.read()[top : top + height, left : left + width].copy()
-
-
-def cropped(frame: Frame, box: tuple[int, int, int, int]) -> Frame:
-    """Return a rectangle of a frame: left, top, width and height in pixels."""
-    left, top, width, height = box
-    if isinstance(frame, ArrayFrame):
-        return ArrayFrame(frame.name, frame.pixels[top : top + height, left : left + width])
-    return CroppedFrame(frame, box)
+    def read_window(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """Return some of the pixels."""
+        return self.pixels[rows, columns]
 
 
 @dataclass(frozen=True)
@@ -381,7 +413,22 @@ class FocusStack:
                 f"received crop = {','.join(map(str, box))} for frames of {width}×{height}",
                 "expected x,y,width,height of a rectangle inside the frames",
             )
-        return replace(self, frames=[cropped(frame, box) for frame in self.frames])
+        return self.window(slice(box[1], box[1] + box[3]), slice(box[0], box[0] + box[2]))
+
+    @property
+    def windowed(self) -> bool:
+        """Whether parts of all frames can be decoded without the rest."""
+        return all(isinstance(f, WindowedFrame) and f.windowed for f in self.frames)
+
+    def window(self, rows: slice, columns: slice) -> FocusStack:
+        """Return a part of the scene as a stack of its own, decoded when it is read.
+
+        Parameters
+        ----------
+        rows, columns : slice
+            With a start and a stop within the frames, and no step.
+        """
+        return replace(self, frames=[FrameWindow(frame, rows, columns) for frame in self.frames])
 
     def with_pixel_size(self, size: PixelSize, origin: str = "given") -> FocusStack:
         """Return the same frames with this pixel size, and who says so."""

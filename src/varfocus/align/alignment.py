@@ -15,7 +15,7 @@ from varfocus.align.area import Box
 from varfocus.align.models import displacement
 from varfocus.align.warp import warp
 from varfocus.errors import ParameterError
-from varfocus.stack import FocusStack, Frame, cropped
+from varfocus.stack import FocusStack, Frame
 
 RECORD = "run.json"
 
@@ -198,7 +198,7 @@ class Alignment:
         crop = self.extent(within)
         origin = np.eye(3)
         origin[:2, 2] = crop.left, crop.top
-        frames = []
+        frames: list[Frame] = []
         kept = self.ranks.astype(int)
         used = [self.order[rank] for rank in kept]
         for k in used:
@@ -207,7 +207,7 @@ class Alignment:
             if still and crop == whole:
                 frames.append(stack.frames[k])
             elif still and self.model == "none":
-                frames.append(cropped(stack.frames[k], crop))
+                frames.append(stack.cropped(crop).frames[k])
             else:
                 size = (crop.height, crop.width)
                 frames.append(WarpedFrame(stack.frames[k], matrix, size, self.gains[k]))

@@ -131,7 +131,7 @@ def _done(
     answer({"kind": "needs", "bytes": needed, "frames": len(stack)})
     threads = wait()["threads"]
     fresh = not (output.is_dir() and any(output.iterdir()))
-    result, _ = produce(
+    written = produce(
         job,
         stack,
         part if fresh else output,
@@ -144,10 +144,13 @@ def _done(
     seconds = time.perf_counter() - began
     if fresh:
         _publish(part, output)
-    record = result.record()
-    told: Message = {"status": "done", "seconds": round(seconds, 3), "facts": facts(record)}
+    told: Message = {
+        "status": "done",
+        "seconds": round(seconds, 3),
+        "facts": facts(written.record),
+    }
     if order["thumbnails"]:
-        told["thumbnails"] = thumbnails(result.fused, result.depth)
+        told["thumbnails"] = thumbnails(written.fused, written.depth)
     return told
 
 

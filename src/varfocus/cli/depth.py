@@ -14,8 +14,10 @@ from cyclopts import Group, Parameter
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.errors import ParameterError
+from varfocus.export.mosaic import TiledFormat
 from varfocus.focus import Focus
 from varfocus.job import Job, produce
+from varfocus.mosaic import Written
 from varfocus.params import (
     DEFAULT_METHOD,
     AlignParams,
@@ -31,7 +33,6 @@ from varfocus.params import (
     SolverParams,
     StartParams,
 )
-from varfocus.result import Result
 
 ALIGNMENT = Parameter(name="*", negative=(), group=Group("Alignment", sort_key=1.5))
 ROBUST = Parameter(name="*", group=Group("Method “robust”", sort_key=2))
@@ -52,6 +53,7 @@ def depth(
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     params: Path | None = None,
     report: bool = True,
+    tiled_format: TiledFormat = "tiff",
     focus: FocusOptions = Focus(),
     area: Annotated[AreaParams, AREA] = AreaParams(),
     align: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
@@ -88,6 +90,9 @@ def depth(
         Repeat a run with the parameters of its run.json.
     report
         Write report.html: pictures, contrast curves and parameters on one page.
+    tiled_format
+        How maps are written if the frames do not fit into memory and are worked through in tiles:
+        "tiff" for tiled BigTIFF, "zarr" for OME-Zarr, both with coarser copies.
     keep_gps
         Let fused.png tell where the frames were taken; the rest of EXIF is always kept.
     """
@@ -95,10 +100,10 @@ def depth(
     chosen = Params(method, contrast, curve, start, solve, classic, robust, align, fusion, area)
     if params is not None:
         chosen = _recorded(params, chosen)
-    job = Job(tuple(source), chosen, focus, report, keep_gps)
+    job = Job(tuple(source), chosen, focus, report, keep_gps, tiled_format)
     stack = load(source, focus, narrator)
     with narrator.bars() as progress:
-        result, written = produce(
+        written = produce(
             job,
             stack,
             output,
@@ -106,22 +111,23 @@ def depth(
             command=shlex.join(["varfocus", *sys.argv[1:]]),
             resources=resources,
             progress=progress,
+            say=narrator.say,
         )
-    if result.alignment is not None:
-        narrator.say(result.alignment.summary())
-    for warning in result.warnings:
+    if written.alignment is not None:
+        narrator.say(written.alignment.summary())
+    for warning in written.record["warnings"]:
         narrator.warn(warning)
-    record = json.loads(written["run"].read_text(encoding="utf-8"))
-    narrator.result(_summary(result, written), record)
+    narrator.result(_summary(written), written.record)
 
 
-def _summary(result: Result, written: dict[str, Path]) -> str:
-    finite = result.depth[np.isfinite(result.depth)]
-    low, high = (finite.min(), finite.max()) if finite.size else (np.nan, np.nan)
+def _summary(written: Written) -> str:
+    depth = written.record["depth"]
+    low, high = (np.nan if depth[end] is None else depth[end] for end in ("minimum", "maximum"))
+    unit = depth["unit"]
     about = {
-        "depth": f"{low:.4g} … {high:.4g} {result.unit}",
-        "confidence": f"{float((result.confidence >= 0.9).mean()):.0%} of the pixels above 0.9",
-        "uncertainty": f"standard error of the depth in {result.unit}",
+        "depth": f"{low:.4g} … {high:.4g} {unit}",
+        "confidence": f"{written.sure:.0%} of the pixels above 0.9",
+        "uncertainty": f"standard error of the depth in {unit}",
         "fused": "everything in focus",
         "source": "which frame each pixel of it comes from",
         "preview": "depth in colours",
@@ -129,8 +135,8 @@ def _summary(result: Result, written: dict[str, Path]) -> str:
         "mask": "which pixels of the frames count",
         "run": "all parameters; repeat with --params",
     }
-    rows = [(str(path), about[name]) for name, path in written.items()]
-    return f"Done in {result.seconds:.1f} s.\n" + table(rows)
+    rows = [(str(path), about[name]) for name, path in written.files.items()]
+    return f"Done in {written.record['seconds']:.1f} s.\n" + table(rows)
 
 
 def _recorded(path: Path, given: Params) -> Params:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,10 @@ RUN_RECORD = "run.json"
 
 MASK = "mask.png"
 """Which pixels of the frames count, where not all do."""
+
+
+MAPS = ("depth", "confidence", "uncertainty", "fused", "source")
+"""What a result consists of, whatever the format."""
 
 
 def result_names(dtype: np.dtype[Any]) -> tuple[str, ...]:
@@ -90,10 +95,7 @@ def write_result(
     """
     names = result_names(fused.dtype)
     prepare_folder(folder, names, overwrite)
-    # While files of two runs may lie side by side, the folder must not look complete; and the
-    # fused image of an earlier run may have another suffix, or its method have known its error.
-    for stale in (RUN_RECORD, "fused.png", "fused.tif", "uncertainty.tif", "report.html", MASK):
-        (folder / stale).unlink(missing_ok=True)
+    remove_stale(folder)
     contents = (
         images.float_tiff(depth, unit, "depth", pixel_size),
         images.float_tiff(confidence, "probability", "confidence", pixel_size),
@@ -114,6 +116,20 @@ def write_result(
         write_atomically(folder / name, content)
         written[Path(name).stem] = folder / name
     return written
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove what an earlier run may have left that the next one will not replace.
+
+    While files of two runs may lie side by side, the folder must not look complete; and the fused
+    image of an earlier run may have another suffix, its method have known its error, or its maps
+    have been in another format.
+    """
+    for stale in (RUN_RECORD, "fused.png", "fused.tif", "uncertainty.tif", "report.html", MASK):
+        (folder / stale).unlink(missing_ok=True)
+    for name in MAPS:
+        if (folder / f"{name}.ome.zarr").is_dir():
+            shutil.rmtree(folder / f"{name}.ome.zarr")
 
 
 def describe_software() -> dict[str, str]:

@@ -83,7 +83,7 @@ def prepare_folder(folder: Path, names: Iterable[str], overwrite: bool) -> None:
             "Choose another output with -o, or add --overwrite.",
         )
     for name in taken:
-        if (folder / name).is_dir():
+        if (folder / name).is_dir() and not name.endswith(".zarr"):
             raise OutputError(
                 f"{folder / name} is a folder",
                 "expected a file there, or nothing",

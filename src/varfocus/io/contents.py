@@ -16,6 +16,9 @@ from varfocus.units import Length, PixelSize
 ReadPage: TypeAlias = Callable[[Header], NDArray[Any]]
 """Decodes the frame with this header; called from several threads at once. Can be pickled."""
 
+ReadWindow: TypeAlias = Callable[[Header, slice, slice], NDArray[Any]]
+"""Decodes some rows and columns of that frame, in the same way."""
+
 
 @dataclass(frozen=True)
 class Calibration:
@@ -52,11 +55,14 @@ class Contents:
         Decodes a frame.
     calibration : Calibration
         What the file says about sizes.
+    read_window : callable, optional
+        Decodes a part of a frame whose header is `windowed`.
     """
 
     headers: Sequence[Header]
     read: ReadPage
     calibration: Calibration = Calibration()
+    read_window: ReadWindow | None = None
 
 
 def decoder(path: Path, decode: Callable[[BinaryIO, Header], NDArray[Any]]) -> ReadPage:
@@ -69,6 +75,24 @@ def _decode(
 ) -> NDArray[Any]:
     with path.open("rb") as file:
         return decode(file, header)
+
+
+def window_decoder(
+    path: Path, decode: Callable[[BinaryIO, Header, slice, slice], NDArray[Any]]
+) -> ReadWindow:
+    """Return a function that opens the file anew for each part of a frame."""
+    return partial(_decode_window, path, decode)
+
+
+def _decode_window(
+    path: Path,
+    decode: Callable[[BinaryIO, Header, slice, slice], NDArray[Any]],
+    header: Header,
+    rows: slice,
+    columns: slice,
+) -> NDArray[Any]:
+    with path.open("rb") as file:
+        return decode(file, header, rows, columns)
 
 
 def evenly(n: int, step: Length | None) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from varfocus.errors import InputError, TooLargeError, UnreadableFrameError
 from varfocus.io import bmp, czi, jpeg, lif, nd2, npy, png, raw, tiff, video, zarr
 from varfocus.io.border import FORMATS, border, damaged, too_large
-from varfocus.io.contents import Calibration, Contents, ReadPage, decoder
+from varfocus.io.contents import Calibration, Contents, ReadPage, ReadWindow, decoder
 from varfocus.io.header import Header
 from varfocus.io.identify import identify
 from varfocus.io.limits import in_force, within
@@ -67,6 +67,8 @@ class FileFrame:
         How many frames the file has.
     limits : Limits
         Hold while it is decoded, as they did when it was looked at.
+    decode_window : callable, optional
+        Returns a part of the pixels as stored, given the header, rows and columns.
     """
 
     path: Path
@@ -75,6 +77,7 @@ class FileFrame:
     decode: ReadPage
     pages: int = 1
     limits: Limits = DEFAULT_LIMITS
+    decode_window: ReadWindow | None = None
 
     @property
     def page(self) -> int:
@@ -110,10 +113,45 @@ class FileFrame:
             If the file is gone, changed or damaged.
         """
         with within(self.limits), border(self.path):
+            most = self.limits.max_pixels
+            if self.header.width * self.header.height > most:
+                raise too_large(
+                    f"has {self.header.width}×{self.header.height} pixels",
+                    f"{most} pixels in a frame that is decoded whole; larger ones go through "
+                    "varfocus depth in tiles",
+                    "--max-pixels",
+                )
             pixels = oriented(self.decode(self.header), self.header.orientation)
             if (pixels.shape, pixels.dtype) != (self.shape, self.dtype):
                 raise damaged(f"decoded to {pixels.shape} {pixels.dtype}, unlike its header")
         return pixels
+
+    @property
+    def windowed(self) -> bool:
+        """Whether parts can be decoded without the rest."""
+        return self.decode_window is not None and self.header.windowed
+
+    def read_window(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """Decode some rows and columns of the upright frame.
+
+        Parameters
+        ----------
+        rows, columns : slice
+            With a start and a stop within the frame, and no step.
+
+        Returns
+        -------
+        ndarray
+            What ``read()[rows, columns]`` would be.
+        """
+        if self.decode_window is None or not self.windowed:
+            return self.read()[rows, columns]
+        with border(self.path):
+            pixels = self.decode_window(self.header, rows, columns)
+            expected = (rows.stop - rows.start, columns.stop - columns.start, *self.shape[2:])
+            if (pixels.shape, pixels.dtype) != (expected, self.dtype):
+                raise damaged(f"decoded to {pixels.shape} {pixels.dtype}, unlike its header")
+        return np.require(pixels, requirements=["C", "W"])
 
 
 @dataclass(frozen=True)
@@ -189,7 +227,15 @@ def _probe(path: Path, selection: Selection) -> Found:
         if not contents.headers:
             raise damaged("holds no frame")
     frames = [
-        FileFrame(path, kind, header, contents.read, len(contents.headers), in_force())
+        FileFrame(
+            path,
+            kind,
+            header,
+            contents.read,
+            len(contents.headers),
+            in_force(),
+            contents.read_window,
+        )
         for header in contents.headers
     ]
     return Found(frames, contents.calibration)

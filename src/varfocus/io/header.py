@@ -36,6 +36,8 @@ class Header:
         Camera RAW: factors of the four colours of the sensor.
     subject_distance : float, optional
         EXIF: metres at which the camera says it was focused.
+    windowed : bool
+        Parts of it can be decoded without the rest.
 
     Raises
     ------
@@ -53,21 +55,25 @@ class Header:
     plane: int = 0
     white_balance: tuple[float, ...] = ()
     subject_distance: float | None = None
+    windowed: bool = False
 
     def __post_init__(self) -> None:
         width, height = self.width, self.height
         if width < 1 or height < 1:
             raise damaged(f"claims {width}×{height} pixels")
-        side, pixels = in_force().max_side, in_force().max_pixels
-        if max(width, height) > side:
+        limits = in_force()
+        if max(width, height) > limits.max_side:
             raise too_large(
-                f"claims {width}×{height} pixels", f"{side} pixels a side", "--max-side"
+                f"claims {width}×{height} pixels", f"{limits.max_side} pixels a side", "--max-side"
             )
-        if width * height > pixels:
+        most, option = limits.max_pixels, "--max-pixels"
+        if self.windowed:
+            most, option = limits.max_mosaic_pixels, "--max-mosaic-pixels"
+        if width * height > most:
             raise too_large(
                 f"claims {width}×{height} = {width * height} pixels",
-                f"{pixels} pixels a frame",
-                "--max-pixels",
+                f"{most} pixels a frame",
+                option,
             )
 
     @property

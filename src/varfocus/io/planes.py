@@ -17,7 +17,9 @@ KEPT = 4
 """Frames that are kept after reading: the threads that decode ahead may ask in another order."""
 
 
-def headers_of(n: int, shape: Sequence[int], dtype: DTypeLike) -> list[Header]:
+def headers_of(
+    n: int, shape: Sequence[int], dtype: DTypeLike, windowed: bool = False
+) -> list[Header]:
     """Return the headers of `n` planes that are stored with this shape and number type.
 
     Parameters
@@ -28,6 +30,8 @@ def headers_of(n: int, shape: Sequence[int], dtype: DTypeLike) -> list[Header]:
         ``(H, W)`` or ``(H, W, samples)``, as `finished` will be given it.
     dtype : numpy.dtype
         As stored.
+    windowed : bool
+        Whether parts can be decoded without the rest.
     """
     height, width, *samples = shape
     if samples not in ([], [1], [2], [3], [4]):
@@ -36,8 +40,8 @@ def headers_of(n: int, shape: Sequence[int], dtype: DTypeLike) -> list[Header]:
     if stored.kind not in "buf" or (stored.kind == "u" and stored.itemsize > 2):
         raise unsupported(f"has pixels of type {stored}")
     target = supported_dtype(np.empty(0, stored), "").dtype
-    first = Header(width, height, samples in ([3], [4]), target)
-    return [Header(width, height, first.colour, target, page=k) for k in range(n)]
+    colour = samples in ([3], [4])
+    return [Header(width, height, colour, target, page=k, windowed=windowed) for k in range(n)]
 
 
 def finished(plane: NDArray[Any]) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import contextlib
 import io
 import logging
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -19,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.io import imagej, jpeg, ome
-from varfocus.io.border import RefusedError, damaged, library, too_many, unsupported
-from varfocus.io.contents import Calibration, Contents, decoder
+from varfocus.io.border import RefusedError, damaged, exactly, library, too_many, unsupported
+from varfocus.io.contents import Calibration, Contents, decoder, window_decoder
 from varfocus.io.header import Header
 from varfocus.io.limits import in_force
 from varfocus.io.orientation import UPRIGHT, valid_orientation
@@ -50,6 +51,9 @@ _REQUIRED = {256, 257, 262}
 _RELEVANT = {*range(256, 260), 262, 266, 273, 274, *range(277, 280), 284, 317, 320}
 _RELEVANT |= {254, *range(322, 326), 338, 339, 347, 530}
 _JPEG_HEAD = 2**16
+
+LARGEST_SEGMENT = 2**24
+"""Pixels in a strip or tile that is decoded for the sake of a part of it."""
 
 
 def look(file: BinaryIO, path: Path, selection: Selection) -> Contents:
@@ -88,7 +92,7 @@ def look(file: BinaryIO, path: Path, selection: Selection) -> Contents:
         headers, sizes = _by_imagej(headers, first, selection)
     else:
         choose([Series(path.name, len(headers))], selection)
-    return Contents(headers, decoder(path, decode), sizes)
+    return Contents(headers, decoder(path, decode), sizes, window_decoder(path, decode_window))
 
 
 def is_camera_raw(file: BinaryIO) -> bool:
@@ -149,10 +153,7 @@ def _resolution(page: TiffPage) -> tuple[Any, Any]:
 
 def decode(file: BinaryIO, header: Header) -> NDArray[Any]:
     """Decode the pixels of one page, in RGB or grey without alpha, as stored."""
-    page = _page(_open(file), read_directory(file, header.offset, header.page), header.page)
-    seen = _header(file, page, header.offset)
-    if (seen.shape, seen.dtype) != (header.shape, header.dtype):
-        raise damaged("changed since it was looked at")
+    page = _same_page(file, header)
     with library("tifffile"):
         if header.plane:
             pixels = _read_plane(file, page, header.plane)
@@ -161,6 +162,92 @@ def decode(file: BinaryIO, header: Header) -> NDArray[Any]:
     # (planes of samples, depth, H, W, samples): one of the outer axes holds the samples.
     pixels = np.moveaxis(pixels[:, 0], 0, -1)[..., 0, :] if _is_planar(page) else pixels[0, 0]
     return _finished(pixels, page)
+
+
+def decode_window(file: BinaryIO, header: Header, rows: slice, columns: slice) -> NDArray[Any]:
+    """Decode some rows and columns of a page: only the strips or tiles that they touch."""
+    # All segments were checked when the file was looked at: here only those that are read.
+    page = _same_page(file, header, whole=False)
+    with library("tifffile"):
+        pixels = (
+            _stored_rows(file, page, header.plane, rows)[:, columns]
+            if _is_plain(page)
+            else _segments(file, page, rows, columns)
+        )
+    return _finished(pixels, page)
+
+
+def _same_page(file: BinaryIO, header: Header, whole: bool = True) -> TiffPage:
+    page = _page(_open(file), read_directory(file, header.offset, header.page), header.page)
+    seen = _header(file, page, header.offset) if whole else _described(page, header.offset)
+    if (seen.shape, seen.dtype) != (header.shape, header.dtype):
+        raise damaged("changed since it was looked at")
+    return page
+
+
+def _is_plain(page: TiffPage) -> bool:
+    """Tell whether the pixels lie in the file one after another, as they are in memory."""
+    whole_bytes = page.dtype is not None and page.bitspersample == 8 * page.dtype.itemsize
+    return bool(
+        page.compression == _RAW
+        and whole_bytes
+        and page.fillorder == 1
+        and page.is_contiguous
+        and not page.is_tiled
+        and not _is_planar(page)
+    )
+
+
+def _stored_rows(file: BinaryIO, page: TiffPage, plane: int, rows: slice) -> NDArray[Any]:
+    """Return all columns of some rows, (rows, W, samples), of a page that is plain."""
+    assert page.dtype is not None
+    shape = (rows.stop - rows.start, page.imagewidth, page.samplesperpixel)
+    bytes_a_row = page.imagewidth * page.samplesperpixel * page.dtype.itemsize
+    file.seek(page.dataoffsets[0] + plane * page.nbytes + rows.start * bytes_a_row)
+    dtype = page.dtype.newbyteorder(page.parent.byteorder)
+    content = exactly(file, shape[0] * bytes_a_row)
+    return np.frombuffer(content, dtype).reshape(shape)
+
+
+def _segments(file: BinaryIO, page: TiffPage, rows: slice, columns: slice) -> NDArray[Any]:
+    """Return (rows, columns, samples) put together from strips or tiles."""
+    tall, wide = _segment_size(page)
+    across = -(-page.imagewidth // wide)
+    out: NDArray[Any] = np.empty(
+        (rows.stop - rows.start, columns.stop - columns.start, page.samplesperpixel), page.dtype
+    )
+    for down in range(rows.start // tall, -(-rows.stop // tall)):
+        for over in range(columns.start // wide, -(-columns.stop // wide)):
+            number = down * across + over
+            if page.compression == _JPEG:
+                _check_jpeg_sizes(file, page, [number])
+            file.seek(page.dataoffsets[number])
+            content = exactly(file, page.databytecounts[number])
+            segment = page.decode(content, number, jpegtables=page.jpegtables)[0]
+            if segment is None:
+                raise damaged(f"strip or tile {number} of page {page.index} is empty")
+            top, left = down * tall, over * wide
+            y = slice(max(rows.start, top), min(rows.stop, top + tall, page.imagelength))
+            x = slice(max(columns.start, left), min(columns.stop, left + wide, page.imagewidth))
+            out[
+                y.start - rows.start : y.stop - rows.start,
+                x.start - columns.start : x.stop - columns.start,
+            ] = segment[0, y.start - top : y.stop - top, x.start - left : x.stop - left]
+    return out
+
+
+def _segment_size(page: TiffPage) -> tuple[int, int]:
+    """Return height and width of the strips or tiles of a page."""
+    if page.is_tiled:
+        return page.tilelength, page.tilewidth
+    return min(page.rowsperstrip, page.imagelength), page.imagewidth
+
+
+def _windowed(page: TiffPage, orientation: int) -> bool:
+    """Tell whether parts of a page can be decoded without too much of the rest."""
+    if orientation != UPRIGHT or _is_planar(page):
+        return False
+    return _is_plain(page) or math.prod(_segment_size(page)) <= LARGEST_SEGMENT
 
 
 def _open(file: BinaryIO) -> TiffFile:
@@ -186,22 +273,28 @@ def _page(tif: TiffFile, directory: Directory, number: int) -> TiffPage:
 
 
 def _header(file: BinaryIO, page: TiffPage, offset: int) -> Header:
-    """Check that the page can be decoded, and return its properties."""
+    """Check that all of the page can be decoded, and return its properties."""
+    header = _described(page, offset)
+    _check_segments(file, page)
+    return header
+
+
+def _described(page: TiffPage, offset: int) -> Header:
     _check_kind(page)
     _check_colour(page)
     palette = page.photometric == _PALETTE
     dtype = np.dtype(np.uint8) if palette else _target_dtype(page)
-    header = Header(
+    orientation = valid_orientation(page.tags.valueof(_ORIENTATION, default=UPRIGHT))
+    return Header(
         page.imagewidth,
         page.imagelength,
         page.photometric in (_RGB, _PALETTE, _YCBCR),
         dtype,
-        valid_orientation(page.tags.valueof(_ORIENTATION, default=UPRIGHT)),
+        orientation,
         page.index,
         offset,
+        windowed=_windowed(page, orientation),
     )
-    _check_segments(file, page)
-    return header
 
 
 def _target_dtype(page: TiffPage) -> np.dtype[Any]:
@@ -288,18 +381,19 @@ def _check_segments(file: BinaryIO, page: TiffPage) -> None:
             "which cannot be"
         )
     if page.compression == _JPEG:
-        _check_jpeg_sizes(file, page)
+        _check_jpeg_sizes(file, page, range(len(counts)))
 
 
-def _check_jpeg_sizes(file: BinaryIO, page: TiffPage) -> None:
+def _check_jpeg_sizes(file: BinaryIO, page: TiffPage, numbers: Iterable[int]) -> None:
     """Refuse JPEG strips or tiles that are larger inside than the page says."""
     if page.is_tiled:
         width, height = page.tilewidth, page.tilelength
     else:
         width, height = page.imagewidth, page.rowsperstrip
-    for offset, count in zip(page.dataoffsets, page.databytecounts, strict=True):
-        file.seek(offset)
-        inside = jpeg.read_markers(io.BytesIO(file.read(min(count, _JPEG_HEAD))))
+    for number in numbers:
+        file.seek(page.dataoffsets[number])
+        head = file.read(min(page.databytecounts[number], _JPEG_HEAD))
+        inside = jpeg.read_markers(io.BytesIO(head))
         if inside[0] > width or inside[1] > height:
             raise damaged(f"holds a JPEG of {inside[0]}×{inside[1]} for {width}×{height} pixels")
 

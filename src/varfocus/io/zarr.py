@@ -124,8 +124,9 @@ def _contents(array: Any, image: Image, choice: Choice) -> Contents:
         raise too_large(
             f"has chunks of {array.chunks} pixels", f"{most} pixels a chunk", "--max-pixels"
         )
-    headers = headers_of(len(choice.planes), shape, array.dtype)
-    return Contents(headers, Planes(array, image.axes, choice), _calibration(image, choice))
+    headers = headers_of(len(choice.planes), shape, array.dtype, windowed=True)
+    planes = Planes(array, image.axes, choice)
+    return Contents(headers, planes, _calibration(image, choice), planes.window)
 
 
 class Planes:
@@ -149,25 +150,36 @@ class Planes:
         if self._steps * plane * array.dtype.itemsize > KEPT_BYTES:
             self._steps = 1
         self._lock = threading.Lock()
-        self._kept: tuple[int, NDArray[Any]] | None = None
+        self._kept: tuple[object, NDArray[Any]] | None = None
 
     def __reduce__(self) -> tuple[type[Planes], tuple[Any, str, Choice]]:
         return Planes, (self._array, self._axes, self._choice)
 
     def __call__(self, header: Header) -> NDArray[Any]:
         """Return the frame with this header; callable from several threads."""
-        k = header.page % self._steps
-        start = header.page - k
+        return self._part(header, slice(None), slice(None), self._steps)
+
+    def window(self, header: Header, rows: slice, columns: slice) -> NDArray[Any]:
+        """Return a part of that frame."""
+        over = self._array.chunks[self._axes.index(self._over)] if self._over in self._axes else 1
+        pixels = (rows.stop - rows.start) * (columns.stop - columns.start)
+        fits = over * pixels * 4 * self._array.dtype.itemsize <= KEPT_BYTES
+        return self._part(header, rows, columns, over if fits else 1)
+
+    def _part(self, header: Header, rows: slice, columns: slice, steps: int) -> NDArray[Any]:
+        k = header.page % steps
+        key = header.page - k, rows.start, rows.stop, columns.start, columns.stop
         with self._lock:
-            if self._kept is None or self._kept[0] != start:
-                self._kept = start, self._block(start)
+            if self._kept is None or self._kept[0] != key:
+                self._kept = key, self._block(key[0], rows, columns, steps)
             return finished(self._kept[1][k].copy())
 
-    def _block(self, start: int) -> NDArray[Any]:
+    def _block(self, start: int, rows: slice, columns: slice, steps: int) -> NDArray[Any]:
         """Return the planes from `start` on that share a chunk, ``(steps, H, W[, samples])``."""
         z, t = self._choice.planes[start]
         place: dict[str, int | slice] = {"z": z, "t": t, "c": self._choice.channel}
-        place[self._over] = slice(start, start + self._steps)
+        place |= {"y": rows, "x": columns}
+        place[self._over] = slice(start, start + steps)
         with library("zarr"):
             planes = np.asarray(
                 self._array[tuple(place.get(axis, slice(None)) for axis in self._axes)]

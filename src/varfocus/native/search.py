@@ -9,6 +9,8 @@ the cost is computed twice, and once more to judge the result. A single band is 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,9 @@ from varfocus.minimise.semi_global import PATHS
 from varfocus.native import kernels, thread_count
 
 Float = NDArray[np.float32]
+
+Empty: TypeAlias = Callable[..., NDArray[Any]]
+"""Makes an array of a shape and a number type, its content arbitrary: `numpy.empty`, or alike."""
 
 LANES = 16
 """Labels are padded to a multiple of this."""
@@ -127,6 +132,11 @@ class Search:
         From `varfocus.native.scales`.
     bands : int
         How many bands of rows.
+    empty : callable
+        ``empty(shape, dtype)`` makes what has the size of the image, and the path costs between
+        bands: by default in memory.
+    after_band : callable
+        Called whenever a band is done with.
     """
 
     def __init__(
@@ -138,6 +148,8 @@ class Search:
         slope: float,
         jump: Float,
         bands: int = 1,
+        empty: Empty = np.empty,
+        after_band: Callable[[], None] = lambda: None,
     ) -> None:
         height, width = contrast.shape[1:]
         if model.labels < WINDOW - 2:
@@ -157,18 +169,19 @@ class Search:
         self._total = aligned((rows, width, self._stride))
         self._complete_once = False
         self._windows: WindowTerm | None = None
-        self._alone = np.empty((2, height, width), np.float32)
+        self._empty, self._after_band = empty, after_band
+        self._alone: Float = empty((2, height, width), np.float32)
         self._from_above: list[Float] = [NOTHING] * len(self._bands)
         self._from_below: list[Float] = [NOTHING] * len(self._bands)
 
     def start(self) -> Float:
         """Return the label of the lowest semi-global cost."""
         height, width = self._contrast.shape[1:]
-        labels = np.empty((height, width), np.float32)
+        labels: Float = self._empty((height, width), np.float32)
         self._windows = window = WindowTerm(
-            np.empty((height, width, WINDOW), np.uint16),
-            np.empty((height, width), np.float32),
-            np.empty((height, width), np.int16),
+            self._empty((height, width, WINDOW), np.uint16),
+            self._empty((height, width), np.float32),
+            self._empty((height, width), np.int16),
             np.empty(height, np.float64),
             self._model.step,
         )
@@ -176,6 +189,7 @@ class Search:
             self._from_above[band + 1] = self._edge()
             cost, _ = self._fill_cost(band)
             self._sweep(band, cost, NOTHING, self._from_above[band + 1])
+            self._after_band()
         for band in reversed(range(len(self._bands))):
             leaving = NOTHING
             if band > 0:
@@ -195,6 +209,7 @@ class Search:
                 window.offsets[rows],
                 thread_count(),
             )
+            self._after_band()
         return labels
 
     def term(self) -> WindowTerm:
@@ -217,7 +232,7 @@ class Search:
     def judge(self, label: Float, distance: float, reach: int) -> tuple[Float, Float, Float]:
         """Return lead, curvature and cost at a depth."""
         label = np.ascontiguousarray(label)
-        lead, bend, value = np.empty((3, *label.shape), np.float32)
+        lead, bend, value = self._empty((3, *label.shape), np.float32)
         for band, (top, bottom) in enumerate(self._bands):
             cost, total = self._complete(band, NOTHING)
             rows = slice(top, bottom)
@@ -233,12 +248,14 @@ class Search:
                 value[rows],
                 thread_count(),
             )
-        lead *= np.float32(1.0 / PATHS)
-        bend *= np.float32(1.0 / reach**2)
+            lead[rows] *= np.float32(1.0 / PATHS)
+            bend[rows] *= np.float32(1.0 / reach**2)
+            self._after_band()
         return lead, bend, value
 
     def _edge(self) -> Float:
-        return np.empty((3, self._contrast.shape[2], self._stride), np.float32)
+        edge: Float = self._empty((3, self._contrast.shape[2], self._stride), np.float32)
+        return edge
 
     def _fill_cost(self, band: int) -> tuple[Float, Float]:
         """Compute the costs of a band into the buffer, and return it with that of the sums."""
