@@ -18,8 +18,7 @@ import varfocus
 from varfocus.batch.crew import Crew, Stopped, attend
 from varfocus.batch.events import Events, Outcome, Step, Ticket
 from varfocus.batch.local import failure
-from varfocus.errors import ClusterError, MissingExtraError, ParameterError
-from varfocus.memory import allowed_bytes
+from varfocus.errors import BatchError, MissingExtraError, ParameterError, UsageError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -53,7 +52,7 @@ def connect(address: str) -> Client:
     ------
     MissingExtraError
         If Dask is not installed.
-    ClusterError
+    UsageError
         If nobody answers.
     """
     try:
@@ -68,7 +67,7 @@ def connect(address: str) -> Client:
             "expected “local”, or the address of a Dask scheduler such as tcp://host:8786",
         ) from error
     except OSError as error:  # timeouts too
-        raise ClusterError(
+        raise UsageError(
             f"no Dask scheduler answers at {address}: {error}",
             "expected one of about the same version of Dask as here",
             "Start it: dask scheduler. Then, on every machine: dask worker " + address,
@@ -102,12 +101,15 @@ class Cluster:
         self._away_since: float | None = None
         self._tended = 0.0
         self._silent: set[str] = set()
+        self._failed_at: dict[int, set[str]] = {}
         self.capacity = 1
         client.subscribe_topic(self._topic, self._told)
         self.tend()
 
     def memory_limit(self) -> int:
         """Return what a stack may take anywhere: the least that a thread of a worker has."""
+        from varfocus.memory import allowed_bytes
+
         shares = [
             worker["memory_limit"] // max(1, worker["nthreads"])
             for worker in self._workers().values()
@@ -119,13 +121,16 @@ class Cluster:
         """Say how large the cluster is."""
         workers = self._workers().values()
         n, threads = len(workers), sum(worker["nthreads"] for worker in workers)
+        if not n:
+            return "a cluster that has no workers yet"
         many = f"{n} worker{'s' * (n != 1)}"
         return f"{many} with {threads} thread{'s' * (threads != 1)} in all"
 
     def submit(self, ticket: Ticket, order: dict[str, Any]) -> None:
         """Have an order carried out by a worker that gives signs of life."""
         key = f"{self._topic}-{ticket.number}-{ticket.attempt}"
-        alive = [address for address in self._signs if address not in self._silent]
+        shunned = self._silent | self._failed_at.get(ticket.number, set())
+        others = [address for address in self._signs if address not in shunned] if shunned else []
         future = self._client.submit(
             attend_here,
             order,
@@ -134,7 +139,8 @@ class Cluster:
             self._threads,
             key=key,
             pure=False,
-            workers=alive if self._silent and alive else None,
+            workers=others or None,
+            allow_other_workers=bool(others),  # should those go too
         )
         self._under_way[key] = ticket, future
         future.add_done_callback(self._done)
@@ -157,7 +163,15 @@ class Cluster:
             outcome = _translated(future.exception(timeout=CONNECT_SECONDS))
         else:
             outcome = _lost("the cluster dropped it")
-        self._events.put(Outcome(found[0], outcome))
+        self._conclude(found[0], outcome)
+
+    def _conclude(self, ticket: Ticket, outcome: dict[str, Any]) -> None:
+        """Pass on an outcome; where an attempt was lost, the next is not made."""
+        if outcome["status"] == "lost":
+            self._failed_at.setdefault(ticket.number, set()).add(outcome.get("worker", ""))
+        else:
+            self._failed_at.pop(ticket.number, None)
+        self._events.put(Outcome(ticket, outcome))
 
     def tend(self) -> None:
         """Take stacks from workers that are silent, and notice new ones."""
@@ -191,7 +205,7 @@ class Cluster:
                     continue
                 self._client.cancel([found[1]])
                 words = f"the worker {address} gave no sign of life for {self._lost_after:g} s"
-                self._events.put(Outcome(found[0], _lost(words)))
+                self._conclude(found[0], _lost(words))
 
     def _workers(self) -> dict[str, dict[str, Any]]:
         info = self._client.scheduler_info(n_workers=-1)
@@ -204,7 +218,7 @@ class Cluster:
             return
         self._away_since = self._away_since or now
         if self._client.status == "closed" or now - self._away_since > self._lost_after:
-            raise ClusterError(
+            raise BatchError(
                 "the Dask scheduler is gone",
                 "expected it to stay until the batch is done",
                 "Start it again; the same command then goes on where it was.",
@@ -222,7 +236,7 @@ class Cluster:
 
 
 def _lost(words: str) -> dict[str, Any]:
-    return {"status": "lost", "message": words, "exit_code": ClusterError.exit_code}
+    return {"status": "lost", "message": words, "exit_code": BatchError.exit_code}
 
 
 def _translated(error: BaseException) -> dict[str, Any]:
@@ -236,7 +250,7 @@ def _translated(error: BaseException) -> dict[str, Any]:
             f"the workers cannot import what they need: {error}\nexpected varfocus "
             f"{varfocus.__version__} in their environment\nInstall it there."
         )
-        return {"status": "failed", "message": words, "exit_code": ClusterError.exit_code}
+        return {"status": "failed", "message": words, "exit_code": BatchError.exit_code}
     return failure(error)
 
 
@@ -275,7 +289,7 @@ def attend_here(
             f"this worker has varfocus {varfocus.__version__}\nexpected {order['varfocus']}, as "
             "where the batch was called\nInstall the same version on all workers."
         )
-        return {"status": "failed", "message": words, "exit_code": ClusterError.exit_code}
+        return {"status": "failed", "message": words, "exit_code": BatchError.exit_code}
     worker = get_worker()
     last = 0.0
 
@@ -289,11 +303,11 @@ def attend_here(
     progress("opening", 0, 1)
     with _making:
         if topic not in _crews:
-            limit = worker.memory_manager.memory_limit or allowed_bytes(None)
+            limit = worker.memory_manager.memory_limit or float("inf")
             _crews[topic] = Crew(limit, worker.state.nthreads, threads)
         crew = _crews[topic]
     try:
-        return attend(order, crew, progress)
+        return attend(order, crew, progress) | {"worker": worker.address}
     except Stopped:
         return _lost("the batch was ended")
 

@@ -125,7 +125,7 @@ def _done(
     record = finished(output, job, stack, overwrite=order["overwrite"])
     if record is not None:
         return _told("kept", record, output if order["thumbnails"] else None, None)
-    limit = memory.parse_size(order["max_memory"])
+    limit = order["most_bytes"]
     settled, _ = pipeline.settled_method(stack, job.params, limit)
     needed = min(memory.needed_bytes(stack, settled), limit)
     answer({"kind": "needs", "bytes": needed, "frames": len(stack)})

@@ -252,8 +252,8 @@ def _card(output: Path, entry: dict[str, Any], pictures: list[str] | tuple[()]) 
     )
     span = ""
     if entry["minimum"] is not None:
-        span = f"{entry['minimum']:.4g} … {entry['maximum']:.4g} {entry['unit']} · "
-    size = f"{entry['frames']} × {entry['width']} × {entry['height']}"
+        span = f"{entry['minimum']:.4g} … {entry['maximum']:.4g} {entry['unit']}, "
+    size = f"{entry['frames']} frames of {entry['width']}×{entry['height']}"
     warnings = "".join(f"<li>{_e(text)}</li>" for text in entry["warnings"] or ())
     notes = f"<ul>{warnings}</ul>" if warnings else ""
     return f"""<figure class="card">
