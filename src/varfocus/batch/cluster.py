@@ -9,6 +9,7 @@ dies are given to others by the scheduler; those on a worker that is silent, by 
 from __future__ import annotations
 
 import contextlib
+import logging
 import secrets
 import threading
 import time
@@ -59,6 +60,7 @@ def connect(address: str) -> Client:
         from distributed import Client
     except ImportError as error:
         raise MissingExtraError("Clusters", "distributed", "cluster") from error
+    logging.getLogger("distributed").setLevel(logging.ERROR)  # what matters is said by the batch
     try:
         return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except ValueError as error:
@@ -102,6 +104,7 @@ class Cluster:
         self._tended = 0.0
         self._silent: set[str] = set()
         self._failed_at: dict[int, set[str]] = {}
+        self._finished: dict[Any, float] = {}
         self.capacity = 1
         client.subscribe_topic(self._topic, self._told)
         self.tend()
@@ -128,7 +131,7 @@ class Cluster:
 
     def submit(self, ticket: Ticket, order: dict[str, Any]) -> None:
         """Have an order carried out by a worker that gives signs of life."""
-        key = f"{self._topic}-{ticket.number}-{ticket.attempt}"
+        key = self._key(ticket)
         shunned = self._silent | self._failed_at.get(ticket.number, set())
         others = [address for address in self._signs if address not in shunned] if shunned else []
         future = self._client.submit(
@@ -145,25 +148,33 @@ class Cluster:
         self._under_way[key] = ticket, future
         future.add_done_callback(self._done)
 
+    def _key(self, ticket: Ticket) -> str:
+        return f"{self._topic}-{ticket.number}-{ticket.attempt}"
+
     def _told(self, event: Any) -> None:
         """Pass on what a worker reports."""
         message = event[1]
-        self._events.put(Step(Ticket(*message["ticket"]), *message["step"]))
+        ticket = Ticket(*message["ticket"])
+        if "step" in message:
+            self._events.put(Step(ticket, *message["step"]))
+        elif self._under_way.pop(self._key(ticket), None) is not None:
+            self._conclude(ticket, message["outcome"])
 
     def _done(self, future: Future[Any]) -> None:
+        """Hear that a task ended; its outcome is reported, and not fetched from the worker.
+
+        A worker that freezes could not give it any more.
+        """
+        if future.status == "finished":
+            self._finished[future.key] = time.monotonic()
+            return
         found = self._under_way.pop(future.key, None)
         if found is None:
             return  # given to another worker meanwhile
-        if future.status == "finished":
-            try:
-                outcome = future.result(timeout=CONNECT_SECONDS)
-            except Exception as error:
-                outcome = _lost(f"its result could not be fetched: {error}")
-        elif future.status == "error":
-            outcome = _translated(future.exception(timeout=CONNECT_SECONDS))
+        if future.status == "error":
+            self._conclude(found[0], _translated(future.exception(timeout=CONNECT_SECONDS)))
         else:
-            outcome = _lost("the cluster dropped it")
-        self._conclude(found[0], outcome)
+            self._conclude(found[0], _lost("the cluster dropped it"))
 
     def _conclude(self, ticket: Ticket, outcome: dict[str, Any]) -> None:
         """Pass on an outcome; where an attempt was lost, the next is not made."""
@@ -195,6 +206,11 @@ class Cluster:
         self.capacity = max(1, AHEAD * sum(alive))
         if self._silent and alive:
             self._take_back()
+        for key, at in list(self._finished.items()):
+            if key not in self._under_way:
+                del self._finished[key]
+            elif now - at > self._lost_after:
+                self._conclude(self._under_way.pop(key)[0], _lost("its outcome did not arrive"))
 
     def _take_back(self) -> None:
         """Count the orders of silent workers as lost."""
@@ -261,10 +277,8 @@ _crews: dict[str, Crew] = {}
 _making = threading.Lock()
 
 
-def attend_here(
-    order: dict[str, Any], topic: str, ticket: tuple[int, int], threads: int
-) -> dict[str, Any]:
-    """Carry out an order on this worker; the task of a batch.
+def attend_here(order: dict[str, Any], topic: str, ticket: tuple[int, int], threads: int) -> None:
+    """Carry out an order on this worker and report what came of it; the task of a batch.
 
     Parameters
     ----------
@@ -276,21 +290,23 @@ def attend_here(
         What to call the order in reports.
     threads : int
         Threads of the engine.
-
-    Returns
-    -------
-    dict
-        As `varfocus.batch.crew.attend` says.
     """
     from distributed import get_worker
 
+    worker = get_worker()
+    outcome = _attended(order, topic, ticket, threads, worker) | {"worker": worker.address}
+    worker.log_event(topic, {"ticket": list(ticket), "outcome": outcome})
+
+
+def _attended(
+    order: dict[str, Any], topic: str, ticket: tuple[int, int], threads: int, worker: Any
+) -> dict[str, Any]:
     if order["varfocus"] != varfocus.__version__:
         words = (
             f"this worker has varfocus {varfocus.__version__}\nexpected {order['varfocus']}, as "
             "where the batch was called\nInstall the same version on all workers."
         )
         return {"status": "failed", "message": words, "exit_code": BatchError.exit_code}
-    worker = get_worker()
     last = 0.0
 
     def progress(stage: str, done: int, total: int) -> None:
@@ -307,7 +323,7 @@ def attend_here(
             _crews[topic] = Crew(limit, worker.state.nthreads, threads)
         crew = _crews[topic]
     try:
-        return attend(order, crew, progress) | {"worker": worker.address}
+        return attend(order, crew, progress)
     except Stopped:
         return _lost("the batch was ended")
 
