@@ -87,7 +87,12 @@ def products(folder: Path) -> dict[str, bytes]:
 
 def results(folder: Path) -> set[str]:
     """Return the names of the stacks that are finished."""
-    return {str(p.parent.relative_to(folder)) for p in folder.rglob("run.json")}
+    found = set()
+    for place, below, files in os.walk(folder):  # which does not mind that folders are moved
+        below[:] = [name for name in below if not name.startswith(".")]
+        if "run.json" in files:
+            found.add(str(Path(place).relative_to(folder)))
+    return found
 
 
 # Finding
@@ -146,6 +151,18 @@ def test_nothing_found_says_what_was_passed_over(tmp_path, images):
     Image.fromarray(images[0]).save(tmp_path / "one.png")
     with pytest.raises(NoFramesError, match="1 single picture"):
         names(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_names_need_not_be_text(tmp_path, images, capsys):
+    path = tmp_path / "in" / os.fsdecode(b"z\xff.tif")
+    path.parent.mkdir()
+    tifffile.imwrite(path, images, photometric="minisblack")
+    said = varfocus(capsys, "batch", path.parent, "-o", tmp_path / "out", "--no-report")
+    assert said.code == 0, said.err
+    told = json.loads((tmp_path / "out" / "summary.json").read_text())["stacks"]
+    assert [Path(entry["source"]) for entry in told] == [path]
+    assert (tmp_path / "out" / path.stem / "run.json").is_file()
 
 
 # Manifests

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 AHEAD = 2
 """Orders per thread of the cluster that are handed over ahead, so that no worker has to wait."""
 
-TEND_EVERY = 1.0
-"""Seconds between two looks at the workers."""
+LOOKS = 20
+"""How often the workers are looked at in the time after which one is taken for lost."""
 
 REPORT_EVERY = 1.0
 """Seconds between two reports on a stack, which go through the scheduler."""
@@ -187,7 +187,7 @@ class Cluster:
     def tend(self) -> None:
         """Take stacks from workers that are silent, and notice new ones."""
         now = time.monotonic()
-        if now - self._tended < TEND_EVERY:
+        if now - self._tended < self._lost_after / LOOKS:
             return
         self._tended = now
         workers = self._workers()

@@ -12,6 +12,7 @@ second finds the place taken.
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import json
 import os
@@ -180,8 +181,10 @@ def _publish(part: Path, output: Path) -> None:
     """Move a complete folder to its place, unless another process was faster with the same."""
     from varfocus.errors import OutputError
 
+    with contextlib.suppress(OSError):
+        output.rmdir()  # an empty one
     try:
-        part.replace(output)
+        part.rename(output)
     except OSError as error:
         if (output / "run.json").is_file():
             return

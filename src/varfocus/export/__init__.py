@@ -97,7 +97,7 @@ def write_result(
         images.frame_number_tiff(source),
         figures.preview(depth, unit),
         report,
-        _json(record),
+        as_json(record),
     )
     written = {}
     for name, content in zip(names, contents, strict=True):
@@ -116,7 +116,7 @@ def describe_software() -> dict[str, str]:
 def write_record(path: Path, record: dict[str, Any]) -> dict[str, Any]:
     """Write a run.json of a command without depth, and return what it says."""
     signed = describe_software() | record
-    write_atomically(path, _json(signed))
+    write_atomically(path, as_json(signed))
     return signed
 
 
@@ -155,5 +155,6 @@ def _sha256(path: Path) -> str | None:
         return None  # The frames are read; a file moved since then is no reason to fail.
 
 
-def _json(data: dict[str, Any]) -> bytes:
-    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode()
+def as_json(data: dict[str, Any]) -> bytes:
+    """Return plain data as a JSON document; names that are no text are escaped as JSON can."""
+    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
