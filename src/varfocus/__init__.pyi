@@ -1,5 +1,6 @@
 from . import (
     align,
+    batch,
     classic,
     contrast,
     coordinate,
@@ -36,6 +37,7 @@ __all__ = [
     "Result",
     "SavedResult",
     "align",
+    "batch",
     "classic",
     "contrast",
     "coordinate",

@@ -141,13 +141,9 @@ class SolverError(VarfocusError):
 
 
 class BatchError(VarfocusError):
-    """A batch has come to its end, but not all of its stacks could be done."""
+    """A batch has come to its end, and not all of its stacks could be done."""
 
     exit_code = 6
-
-
-class ClusterError(BatchError):
-    """The cluster that a batch was to run on does not answer, or cannot do it."""
 
 
 class VarfocusWarning(UserWarning):

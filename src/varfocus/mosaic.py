@@ -6,7 +6,6 @@ left out: frames of a mosaic are taken to be aligned.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Iterator, Mapping
@@ -346,7 +345,7 @@ def run(
         files["report"] = folder / "report.html"
     write_atomically(
         folder / export.RUN_RECORD,
-        (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode(),
+        export.as_json(record),
     )
     files["run"] = folder / export.RUN_RECORD
     return Written(files, record, written.sure_share, alignment, shown["depth"], shown["fused"])

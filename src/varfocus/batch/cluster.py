@@ -9,6 +9,7 @@ dies are given to others by the scheduler; those on a worker that is silent, by 
 from __future__ import annotations
 
 import contextlib
+import logging
 import secrets
 import threading
 import time
@@ -18,8 +19,7 @@ import varfocus
 from varfocus.batch.crew import Crew, Stopped, attend
 from varfocus.batch.events import Events, Outcome, Step, Ticket
 from varfocus.batch.local import failure
-from varfocus.errors import ClusterError, MissingExtraError, ParameterError
-from varfocus.memory import allowed_bytes
+from varfocus.errors import BatchError, MissingExtraError, ParameterError, UsageError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 AHEAD = 2
 """Orders per thread of the cluster that are handed over ahead, so that no worker has to wait."""
 
-TEND_EVERY = 1.0
-"""Seconds between two looks at the workers."""
+LOOKS = 20
+"""How often the workers are looked at in the time after which one is taken for lost."""
 
 REPORT_EVERY = 1.0
 """Seconds between two reports on a stack, which go through the scheduler."""
@@ -53,13 +53,14 @@ def connect(address: str) -> Client:
     ------
     MissingExtraError
         If Dask is not installed.
-    ClusterError
+    UsageError
         If nobody answers.
     """
     try:
         from distributed import Client
     except ImportError as error:
         raise MissingExtraError("Clusters", "distributed", "cluster") from error
+    logging.getLogger("distributed").setLevel(logging.ERROR)  # what matters is said by the batch
     try:
         return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except ValueError as error:
@@ -68,7 +69,7 @@ def connect(address: str) -> Client:
             "expected “local”, or the address of a Dask scheduler such as tcp://host:8786",
         ) from error
     except OSError as error:  # timeouts too
-        raise ClusterError(
+        raise UsageError(
             f"no Dask scheduler answers at {address}: {error}",
             "expected one of about the same version of Dask as here",
             "Start it: dask scheduler. Then, on every machine: dask worker " + address,
@@ -102,12 +103,16 @@ class Cluster:
         self._away_since: float | None = None
         self._tended = 0.0
         self._silent: set[str] = set()
+        self._failed_at: dict[int, set[str]] = {}
+        self._finished: dict[Any, float] = {}
         self.capacity = 1
         client.subscribe_topic(self._topic, self._told)
         self.tend()
 
     def memory_limit(self) -> int:
         """Return what a stack may take anywhere: the least that a thread of a worker has."""
+        from varfocus.memory import allowed_bytes
+
         shares = [
             worker["memory_limit"] // max(1, worker["nthreads"])
             for worker in self._workers().values()
@@ -119,13 +124,16 @@ class Cluster:
         """Say how large the cluster is."""
         workers = self._workers().values()
         n, threads = len(workers), sum(worker["nthreads"] for worker in workers)
+        if not n:
+            return "a cluster that has no workers yet"
         many = f"{n} worker{'s' * (n != 1)}"
         return f"{many} with {threads} thread{'s' * (threads != 1)} in all"
 
     def submit(self, ticket: Ticket, order: dict[str, Any]) -> None:
         """Have an order carried out by a worker that gives signs of life."""
-        key = f"{self._topic}-{ticket.number}-{ticket.attempt}"
-        alive = [address for address in self._signs if address not in self._silent]
+        key = self._key(ticket)
+        shunned = self._silent | self._failed_at.get(ticket.number, set())
+        others = [address for address in self._signs if address not in shunned] if shunned else []
         future = self._client.submit(
             attend_here,
             order,
@@ -134,35 +142,52 @@ class Cluster:
             self._threads,
             key=key,
             pure=False,
-            workers=alive if self._silent and alive else None,
+            workers=others or None,
+            allow_other_workers=bool(others),  # should those go too
         )
         self._under_way[key] = ticket, future
         future.add_done_callback(self._done)
 
+    def _key(self, ticket: Ticket) -> str:
+        return f"{self._topic}-{ticket.number}-{ticket.attempt}"
+
     def _told(self, event: Any) -> None:
         """Pass on what a worker reports."""
         message = event[1]
-        self._events.put(Step(Ticket(*message["ticket"]), *message["step"]))
+        ticket = Ticket(*message["ticket"])
+        if "step" in message:
+            self._events.put(Step(ticket, *message["step"]))
+        elif self._under_way.pop(self._key(ticket), None) is not None:
+            self._conclude(ticket, message["outcome"])
 
     def _done(self, future: Future[Any]) -> None:
+        """Hear that a task ended; its outcome is reported, and not fetched from the worker.
+
+        A worker that freezes could not give it any more.
+        """
+        if future.status == "finished":
+            self._finished[future.key] = time.monotonic()
+            return
         found = self._under_way.pop(future.key, None)
         if found is None:
             return  # given to another worker meanwhile
-        if future.status == "finished":
-            try:
-                outcome = future.result(timeout=CONNECT_SECONDS)
-            except Exception as error:
-                outcome = _lost(f"its result could not be fetched: {error}")
-        elif future.status == "error":
-            outcome = _translated(future.exception(timeout=CONNECT_SECONDS))
+        if future.status == "error":
+            self._conclude(found[0], _translated(future.exception(timeout=CONNECT_SECONDS)))
         else:
-            outcome = _lost("the cluster dropped it")
-        self._events.put(Outcome(found[0], outcome))
+            self._conclude(found[0], _lost("the cluster dropped it"))
+
+    def _conclude(self, ticket: Ticket, outcome: dict[str, Any]) -> None:
+        """Pass on an outcome; where an attempt was lost, the next is not made."""
+        if outcome["status"] == "lost":
+            self._failed_at.setdefault(ticket.number, set()).add(outcome.get("worker", ""))
+        else:
+            self._failed_at.pop(ticket.number, None)
+        self._events.put(Outcome(ticket, outcome))
 
     def tend(self) -> None:
         """Take stacks from workers that are silent, and notice new ones."""
         now = time.monotonic()
-        if now - self._tended < TEND_EVERY:
+        if now - self._tended < self._lost_after / LOOKS:
             return
         self._tended = now
         workers = self._workers()
@@ -181,6 +206,11 @@ class Cluster:
         self.capacity = max(1, AHEAD * sum(alive))
         if self._silent and alive:
             self._take_back()
+        for key, at in list(self._finished.items()):
+            if key not in self._under_way:
+                del self._finished[key]
+            elif now - at > self._lost_after:
+                self._conclude(self._under_way.pop(key)[0], _lost("its outcome did not arrive"))
 
     def _take_back(self) -> None:
         """Count the orders of silent workers as lost."""
@@ -191,7 +221,7 @@ class Cluster:
                     continue
                 self._client.cancel([found[1]])
                 words = f"the worker {address} gave no sign of life for {self._lost_after:g} s"
-                self._events.put(Outcome(found[0], _lost(words)))
+                self._conclude(found[0], _lost(words))
 
     def _workers(self) -> dict[str, dict[str, Any]]:
         info = self._client.scheduler_info(n_workers=-1)
@@ -204,7 +234,7 @@ class Cluster:
             return
         self._away_since = self._away_since or now
         if self._client.status == "closed" or now - self._away_since > self._lost_after:
-            raise ClusterError(
+            raise BatchError(
                 "the Dask scheduler is gone",
                 "expected it to stay until the batch is done",
                 "Start it again; the same command then goes on where it was.",
@@ -222,7 +252,7 @@ class Cluster:
 
 
 def _lost(words: str) -> dict[str, Any]:
-    return {"status": "lost", "message": words, "exit_code": ClusterError.exit_code}
+    return {"status": "lost", "message": words, "exit_code": BatchError.exit_code}
 
 
 def _translated(error: BaseException) -> dict[str, Any]:
@@ -236,7 +266,7 @@ def _translated(error: BaseException) -> dict[str, Any]:
             f"the workers cannot import what they need: {error}\nexpected varfocus "
             f"{varfocus.__version__} in their environment\nInstall it there."
         )
-        return {"status": "failed", "message": words, "exit_code": ClusterError.exit_code}
+        return {"status": "failed", "message": words, "exit_code": BatchError.exit_code}
     return failure(error)
 
 
@@ -247,10 +277,8 @@ _crews: dict[str, Crew] = {}
 _making = threading.Lock()
 
 
-def attend_here(
-    order: dict[str, Any], topic: str, ticket: tuple[int, int], threads: int
-) -> dict[str, Any]:
-    """Carry out an order on this worker; the task of a batch.
+def attend_here(order: dict[str, Any], topic: str, ticket: tuple[int, int], threads: int) -> None:
+    """Carry out an order on this worker and report what came of it; the task of a batch.
 
     Parameters
     ----------
@@ -262,21 +290,23 @@ def attend_here(
         What to call the order in reports.
     threads : int
         Threads of the engine.
-
-    Returns
-    -------
-    dict
-        As `varfocus.batch.crew.attend` says.
     """
     from distributed import get_worker
 
+    worker = get_worker()
+    outcome = _attended(order, topic, ticket, threads, worker) | {"worker": worker.address}
+    worker.log_event(topic, {"ticket": list(ticket), "outcome": outcome})
+
+
+def _attended(
+    order: dict[str, Any], topic: str, ticket: tuple[int, int], threads: int, worker: Any
+) -> dict[str, Any]:
     if order["varfocus"] != varfocus.__version__:
         words = (
             f"this worker has varfocus {varfocus.__version__}\nexpected {order['varfocus']}, as "
             "where the batch was called\nInstall the same version on all workers."
         )
-        return {"status": "failed", "message": words, "exit_code": ClusterError.exit_code}
-    worker = get_worker()
+        return {"status": "failed", "message": words, "exit_code": BatchError.exit_code}
     last = 0.0
 
     def progress(stage: str, done: int, total: int) -> None:
@@ -289,7 +319,7 @@ def attend_here(
     progress("opening", 0, 1)
     with _making:
         if topic not in _crews:
-            limit = worker.memory_manager.memory_limit or allowed_bytes(None)
+            limit = worker.memory_manager.memory_limit or float("inf")
             _crews[topic] = Crew(limit, worker.state.nthreads, threads)
         crew = _crews[topic]
     try:

@@ -38,13 +38,18 @@ class Listener:
 
 
 @contextmanager
-def locked(output: Path) -> Iterator[None]:
+def locked(output: Path) -> Iterator[bool]:
     """Hold an output folder for one batch; the system lets go of it if that is killed.
 
     Parameters
     ----------
     output : Path
         Created if missing.
+
+    Yields
+    ------
+    bool
+        False if the file system knows no locks: nothing then keeps a second batch away.
 
     Raises
     ------
@@ -61,8 +66,11 @@ def locked(output: Path) -> Iterator[None]:
             "expected a folder of its own for every batch",
             "Wait until it is done, or choose another output with -o.",
         ) from error
+    except (NotImplementedError, OSError):
+        yield False
+        return
     try:
-        yield
+        yield True
     finally:
         lock.release()
 

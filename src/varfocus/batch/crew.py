@@ -1,7 +1,8 @@
 """Supervise the processes that do the work, so that none of them can hurt the batch.
 
 A crash, a hang, too much memory: each ends one process and is one failed attempt at one stack. The
-same supervision serves the threads of a local run and the tasks on a cluster.
+same supervision serves the threads of a local run and the tasks on a cluster, whose workers import
+this and none of the numerics.
 """
 
 from __future__ import annotations
@@ -24,8 +25,6 @@ from typing import Any, cast
 
 import psutil
 
-from varfocus import native
-from varfocus.memory import parse_size, size_words
 from varfocus.progress import Progress
 
 LOOK_EVERY = 0.1
@@ -125,7 +124,7 @@ class Crew:
 
     Parameters
     ----------
-    budget : int
+    budget : float
         Bytes that all stacks under way may need together.
     places : int
         Stacks that may be under way at once.
@@ -133,7 +132,7 @@ class Crew:
         Threads of each; None shares out the processors among as many stacks as fit.
     """
 
-    budget: int
+    budget: float
     places: int
     threads: int | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -170,12 +169,18 @@ class Crew:
                 self.look_up()
             self._needs.append(needed)
         try:
-            beside = max(1, min(self.places, self.budget // max(needed, 1)))
-            yield self.threads or max(1, native.processors() // beside)
+            yield self.threads or self._share(needed)
         finally:
             with self._changed:
                 self._needs.remove(needed)
                 self._changed.notify_all()
+
+    def _share(self, needed: int) -> int:
+        """Return the processors for each of as many stacks as fit at once."""
+        from varfocus.native import processors
+
+        beside = max(1, min(self.places, int(self.budget // max(needed, 1))))
+        return max(1, processors() // beside)
 
     def look_up(self) -> None:
         """Raise `Stopped` if the batch has ended."""
@@ -217,6 +222,9 @@ def attend(order: dict[str, Any], crew: Crew, progress: Progress) -> dict[str, A
         with crew.hand() as hand, contextlib.ExitStack() as held:
             hand.send(order)
             return _watched(order, crew, hand, held, progress)
+    except OSError as error:
+        words = f"no process could be started: {error.strerror or error}"
+        return {"status": "lost", "message": words, "exit_code": 1}
     except _Lost as lost:
         return {"status": "lost", "message": str(lost), "exit_code": lost.exit_code}
     finally:
@@ -239,7 +247,7 @@ def _watched(
     held: contextlib.ExitStack,
     progress: Progress,
 ) -> dict[str, Any]:
-    most = parse_size(order["max_memory"]) + SPARE_BYTES
+    most = order["most_bytes"] + SPARE_BYTES
     limit: float = order["time_limit"] or float("inf")
     began = heard = time.monotonic()
     while True:
@@ -275,8 +283,8 @@ def _watched(
         taken = hand.memory()
         if taken > most:
             raise _Lost(
-                f"took {size_words(taken)} of memory\nexpected at most {size_words(most)}, "
-                f"which is {order['max_memory']} and what varfocus itself needs\n"
+                f"took {taken / 1e9:.2f} GB of memory\nexpected at most {most / 1e9:.2f} GB, what "
+                "varfocus itself needs included\n"
                 "Allow more with --max-memory, or use smaller frames.",
                 4,
             )

@@ -74,7 +74,6 @@ def order_for(
     dict
         Of a kilobyte or so. Paths are absolute: workers have their own current folder.
     """
-    parse_size(max_memory)
     place = Path(os.path.abspath(output)) / stack.name  # noqa: PTH100 keeps links
     data = stack.job.as_data()
     return {
@@ -86,6 +85,7 @@ def order_for(
         "part": str(place.with_name(f".{place.name}.{secrets.token_hex(4)}{PART}")),
         "command": stack.job.command(stack.name),
         "max_memory": max_memory,
+        "most_bytes": parse_size(max_memory),
         "time_limit": limits.time_limit,
         "overwrite": overwrite,
         "thumbnails": thumbnails,

@@ -12,6 +12,7 @@ second finds the place taken.
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import json
 import os
@@ -125,7 +126,7 @@ def _done(
     record = finished(output, job, stack, overwrite=order["overwrite"])
     if record is not None:
         return _told("kept", record, output if order["thumbnails"] else None, None)
-    limit = memory.parse_size(order["max_memory"])
+    limit = order["most_bytes"]
     settled, _ = pipeline.settled_method(stack, job.params, limit)
     needed = min(memory.needed_bytes(stack, settled), limit)
     answer({"kind": "needs", "bytes": needed, "frames": len(stack)})
@@ -183,8 +184,10 @@ def _publish(part: Path, output: Path) -> None:
     """Move a complete folder to its place, unless another process was faster with the same."""
     from varfocus.errors import OutputError
 
+    with contextlib.suppress(OSError):
+        output.rmdir()  # an empty one
     try:
-        part.replace(output)
+        part.rename(output)
     except OSError as error:
         if (output / "run.json").is_file():
             return

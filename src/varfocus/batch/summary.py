@@ -6,14 +6,17 @@ import csv
 import html
 import io
 import json
+import os
 import time
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from varfocus.export import describe_software
+from varfocus.export import as_json, describe_software
 from varfocus.export.atomic import write_atomically
+
+FILES = ("summary.csv", "summary.json", "summary.html")
 
 SHOWN_RESULTS = 500
 """Results beyond this many are in the tables only: pages with more pictures are slow to open."""
@@ -62,6 +65,7 @@ class Summary:
     def __init__(self, output: Path, total: int | None, command: str = "") -> None:
         self._output, self.total, self._command = output, total, command
         self._entries: dict[int, dict[str, Any]] = {}
+        self._counts = dict.fromkeys(("done", "kept", "failed"), 0)
         self._pictures: dict[int, list[str]] = {}
         self._earlier = _seconds_of_earlier(output / "summary.json")
         self._began = time.monotonic()
@@ -75,12 +79,9 @@ class Summary:
     @property
     def counts(self) -> dict[str, int]:
         """How many stacks are done, were kept from an earlier run, failed, and are waiting."""
-        found = dict.fromkeys(("done", "kept", "failed"), 0)
-        for entry in self._entries.values():
-            found[entry["status"]] += 1
-        if self.total is not None:
-            found["waiting"] = self.total - len(self._entries)
-        return found
+        if self.total is None:
+            return dict(self._counts)
+        return self._counts | {"waiting": self.total - len(self._entries)}
 
     @property
     def failures(self) -> list[dict[str, Any]]:
@@ -94,6 +95,7 @@ class Summary:
         if entry["status"] == "kept":
             entry["seconds"] = self._earlier.get(name)
         self._entries[number] = entry
+        self._counts[outcome["status"]] += 1
         if outcome.get("thumbnails") and len(self._pictures) < SHOWN_RESULTS:
             self._pictures[number] = outcome["thumbnails"]
         return entry
@@ -114,9 +116,9 @@ class Summary:
         began = time.monotonic()
         if began < self._due and not now:
             return
-        write_atomically(self._output / "summary.csv", self._csv())
-        write_atomically(self._output / "summary.json", _json(self.as_data()))
-        write_atomically(self._output / "summary.html", self._page())
+        contents = self._csv(), as_json(self.as_data()), self._page()
+        for name, content in zip(FILES, contents, strict=True):
+            write_atomically(self._output / name, content)
         ended = time.monotonic()
         self._due = ended + max(WRITE_EVERY, (ended - began) / SHARE_OF_TIME)
 
@@ -137,7 +139,7 @@ class Summary:
         for entry in self.entries:
             warnings = " | ".join(entry["warnings"] or ())
             table.writerow({**entry, "warnings": warnings})
-        return text.getvalue().encode("utf-8")
+        return text.getvalue().encode(errors="backslashreplace")
 
     def _page(self) -> bytes:
         style = files("varfocus.export").joinpath("report.css").read_text(encoding="utf-8")
@@ -170,7 +172,7 @@ style-src 'unsafe-inline'">
 summary.json; each has a folder of its own beside this page.</footer>
 </body>
 </html>
-""".encode()
+""".encode(errors="backslashreplace")
 
     def _facts(self) -> str:
         finished = [e for e in self.entries if e["status"] != "failed"]
@@ -244,7 +246,7 @@ def _failures(entries: list[dict[str, Any]]) -> str:
 
 def _card(output: Path, entry: dict[str, Any], pictures: list[str] | tuple[()]) -> str:
     report = (output / entry["name"] / "report.html").is_file()
-    link = quote(f"{entry['name']}/{'report.html' if report else 'preview.png'}")
+    link = quote(os.fsencode(f"{entry['name']}/{'report.html' if report else 'preview.png'}"))
     name = _e(entry["name"])
     shown = "".join(
         f'<img src="{uri}" loading="lazy" alt="{what} of {name}">'
@@ -252,8 +254,8 @@ def _card(output: Path, entry: dict[str, Any], pictures: list[str] | tuple[()]) 
     )
     span = ""
     if entry["minimum"] is not None:
-        span = f"{entry['minimum']:.4g} … {entry['maximum']:.4g} {entry['unit']} · "
-    size = f"{entry['frames']} × {entry['width']} × {entry['height']}"
+        span = f"{entry['minimum']:.4g} … {entry['maximum']:.4g} {entry['unit']}, "
+    size = f"{entry['frames']} frames of {entry['width']}×{entry['height']}"
     warnings = "".join(f"<li>{_e(text)}</li>" for text in entry["warnings"] or ())
     notes = f"<ul>{warnings}</ul>" if warnings else ""
     return f"""<figure class="card">
@@ -269,10 +271,6 @@ def _seconds_of_earlier(path: Path) -> dict[str, float]:
         return {entry["name"]: entry["seconds"] for entry in stacks if entry["seconds"]}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
-
-
-def _json(data: dict[str, Any]) -> bytes:
-    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def _e(text: object) -> str:

@@ -17,7 +17,7 @@ from varfocus.batch.local import Local
 from varfocus.batch.manifest import FOCUS_HINTS, OUTPUT_HINTS, is_manifest, read_manifest
 from varfocus.batch.order import Limits
 from varfocus.batch.stacks import Stack, find, keep_out
-from varfocus.batch.summary import Summary
+from varfocus.batch.summary import FILES, Summary
 from varfocus.errors import ParameterError
 from varfocus.focus import Focus
 from varfocus.job import Job
@@ -193,6 +193,11 @@ def stack_at(path: Path, name: str, common: Job) -> Stack:
 def _distinct(stacks: Sequence[Stack]) -> None:
     taken: dict[str, Stack] = {}
     for stack in stacks:
+        if stack.name in FILES:
+            raise ParameterError(
+                f"received a stack of the name {stack.name!r}: {stack.source}",
+                "expected another name, for the summary has this one",
+            )
         other = taken.setdefault(stack.name.casefold(), stack)
         if other is not stack:
             raise ParameterError(

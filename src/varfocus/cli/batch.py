@@ -95,8 +95,8 @@ def batch(
     ----------
     source
         A folder, which is searched with all below it: a folder of frames is a stack, and so is a
-        file with several pages, a video or a Zarr store. Or a pattern such as "plates/*/z*.tif",
-        a file, or a manifest: CSV or JSON with one stack per row and options of its own.
+        file with several pages, a video or a Zarr store. Or a pattern such as `plates/*/z*.tif`
+        in quotes, a file, or a manifest: CSV or JSON with a stack and its options per row.
     output
         Folder for the results, made if missing; the stack ROOT/a/b goes to OUTPUT/a/b.
     dry_run
@@ -137,7 +137,8 @@ def batch(
             narrator.result(_plan_table(rows), {"stacks": rows, "passed_over": passed_over})
             return
     with ExitStack() as held:
-        held.enter_context(locked(output))
+        if not held.enter_context(locked(output)):
+            narrator.warn(f"{output} cannot be locked: see that no second batch writes there")
         client = None if cluster == LOCAL else held.enter_context(_client(cluster))
         count = None if watch else len(stacks)
         ready = held.enter_context(prepared(client, hands, resources, count))

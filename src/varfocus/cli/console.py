@@ -153,7 +153,7 @@ class Board:
             if len(self._each) >= self._most:
                 return  # more than the terminal has lines
             shown = name if len(name) <= NAME_WIDTH else "…" + name[1 - NAME_WIDTH :]
-            self._each[name] = self._bars.add_task(escape(shown), total=None, about="")
+            self._each[name] = self._bars.add_task(escape(shown), total=None, about=stage)
         self._bars.update(self._each[name], completed=done, total=total, about=stage)
 
     def remove(self, name: str) -> None:

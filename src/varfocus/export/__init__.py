@@ -107,7 +107,7 @@ def write_result(
         figures.preview(depth, unit),
         report,
         None if mask is None else images.picture(np.where(mask, np.uint8(255), np.uint8(0)))[1],
-        _json(record),
+        as_json(record),
     )
     written = {}
     for name, content in zip(names, contents, strict=True):
@@ -140,7 +140,7 @@ def describe_software() -> dict[str, str]:
 def write_record(path: Path, record: dict[str, Any]) -> dict[str, Any]:
     """Write a run.json of a command without depth, and return what it says."""
     signed = describe_software() | record
-    write_atomically(path, _json(signed))
+    write_atomically(path, as_json(signed))
     return signed
 
 
@@ -179,7 +179,8 @@ def _sha256(path: Path) -> str | None:
         return None  # The frames are read; a file moved since then is no reason to fail.
 
 
-def _json(data: dict[str, Any]) -> bytes:
+def as_json(data: dict[str, Any]) -> bytes:
+    """Return plain data as a JSON document."""
     # A file's name may hold bytes that are no text: as \udcff, which JSON reads back as they were.
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     return text.encode("utf-8", "backslashreplace")
