@@ -259,11 +259,11 @@ def test_a_wipe_shows_both_sides(page: Page) -> None:
 
 
 def test_frames_are_left_out_and_reversed(page: Page) -> None:
-    names = page.locator("#strip li").evaluate_all("all => all.map(item => item.title)")
+    names = page.locator("#strip li").evaluate_all("all => all.map(item => item.dataset.name)")
     page.click("#reverse")
-    expect(page.locator("#strip li").first).to_have_attribute("title", names[-1])
+    expect(page.locator("#strip li").first).to_have_attribute("data-name", names[-1])
     page.click("#reverse")
-    expect(page.locator("#strip li").first).to_have_attribute("title", names[0])
+    expect(page.locator("#strip li").first).to_have_attribute("data-name", names[0])
     page.locator("#strip li input").nth(3).click()
     expect(page.locator("#strip li").nth(3)).to_have_class(re.compile("left-out"))
     expect(page.locator("#strip .caption")).to_contain_text("14 of 15")

@@ -6,8 +6,10 @@ the next report of progress; to stop it at once it is terminated, and a fresh on
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -17,6 +19,10 @@ from varfocus.errors import VarfocusError
 
 Report = dict[str, Any]
 """What a worker says: ``id``, ``kind`` ("progress", "done", "failed", "dropped"), particulars."""
+
+
+TOLD_EVERY = 0.1
+"""Seconds between two reports of progress in one stage."""
 
 
 class Superseded(Exception):  # noqa: N818  (nothing went wrong)
@@ -114,10 +120,16 @@ def serve(connection: Connection[Report, Any], patient: bool) -> None:
 
 
 def _outcome(job: Any, bench: Any, connection: Connection[Report, Any], waiting: list[Any]) -> Any:
+    told: tuple[str, float] = "", -math.inf
+
     def progress(stage: str, done: int, total: int) -> None:
-        connection.send(
-            {"id": job.id, "kind": "progress", "stage": stage, "done": done, "total": total}
-        )
+        nonlocal told
+        now = time.monotonic()
+        if stage != told[0] or now - told[1] >= TOLD_EVERY or done == total:
+            told = stage, now
+            connection.send(
+                {"id": job.id, "kind": "progress", "stage": stage, "done": done, "total": total}
+            )
         _drain(connection, waiting)
         if job.newest and any(other.newest == job.newest for other in waiting):
             raise Superseded
