@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psutil
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 PATIENCE = 600_000
@@ -26,16 +27,35 @@ SINGLE_CHANGES = 15
 DRAGS = 5
 FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 
+LISTEN = """() => {
+    // When the news of each sketch came, and how long the solver took for it.
+    window.news = [];
+    window.WebSocket = class extends WebSocket {
+        constructor(...given) {
+            super(...given);
+            this.addEventListener("message", ({ data }) => {
+                if (typeof data === "string") return;
+                const length = new DataView(data).getUint32(0, true);
+                const text = new TextDecoder().decode(new Uint8Array(data, 4, length));
+                const solver = 1000 * JSON.parse(text).result.seconds;
+                window.news.push({ at: performance.now(), solver, bytes: data.byteLength });
+            });
+        }
+    };
+}"""
+
 WATCH = """() => {
     const canvas = document.querySelector("#panes canvas:not(.overlay)");
     const version = () => Math.max(0, ...(canvas.dataset.shown ?? "").split(" ")
         .filter((key) => key.includes("/depth/")).map((key) => parseInt(key)));
     const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
     let drawn = 0;
+    let painted = 0;
     let last = version();
     new MutationObserver(() => {
         if (version() <= last) return;
         last = version();
+        painted = performance.now();
         // The frame after the one that drew it: by then it is on the screen.
         requestAnimationFrame(() => (drawn = performance.now()));
     }).observe(canvas, { attributeFilter: ["data-shown"] });
@@ -51,7 +71,9 @@ WATCH = """() => {
             if (performance.now() - began > 30000) throw new Error("no answer in 30 s");
             await pause(5);
         }
-        return drawn - began;
+        const { at, solver, bytes } = window.news.at(-1);
+        return { latency: drawn - began, solver, news: at - began - solver, bytes,
+            drawing: painted - at, screen: drawn - painted };
     };
     window.drag = async (from, to) => {
         let began = 0;
@@ -113,6 +135,7 @@ def opened(browser: Browser, address: str, example: bool) -> Page:
     """Open the page, and reconstruct with the defaults."""
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.set_default_timeout(PATIENCE)
+    page.add_init_script(f"({LISTEN})()")
     page.goto(address)
     page.wait_for_selector("html[data-ready=yes]")
     if example:
@@ -129,10 +152,13 @@ def steer(page: Page, name: str) -> None:
     """Print how soon single changes and the ends of fast drags are drawn."""
     page.evaluate(WATCH)
     page.evaluate("() => change(0.5)")
-    single = [
+    before = processor_seconds()
+    changes = [
         page.evaluate("(value) => change(value)", 0.3 + 0.4 * k / SINGLE_CHANGES)
         for k in range(SINGLE_CHANGES)
     ]
+    spent = {name: t - before.get(name, 0.0) for name, t in processor_seconds().items()}
+    single = [change["latency"] for change in changes]
     drags = [
         page.evaluate("([from, to]) => drag(from, to)", [0.3 + 0.01 * k, 0.8 - 0.01 * k])
         for k in range(DRAGS)
@@ -145,6 +171,33 @@ def steer(page: Page, name: str) -> None:
         f"| {statistics.median(drag['shown'] for drag in drags):.0f} of 20 |",
         flush=True,
     )
+    parts = {
+        part: statistics.median(change[part] for change in changes)
+        for part in ("solver", "news", "drawing", "screen", "bytes")
+    }
+    print(
+        f"of a change: solver {parts['solver']:.0f}, asking and sending {parts['news']:.0f}, "
+        f"drawing {parts['drawing']:.0f}, until the next frame {parts['screen']:.0f} ms; "
+        f"{parts['bytes'] / 1024:.0f} KB in one message\nprocessor time per change: "
+        + ", ".join(f"{name} {1000 * t / SINGLE_CHANGES:.0f} ms" for name, t in spent.items()),
+        flush=True,
+    )
+
+
+def processor_seconds() -> dict[str, float]:
+    """Return the processor time so far of browser, server and workers, which load hides less."""
+    spent: dict[str, float] = {}
+    for process in psutil.Process().children(recursive=True):
+        try:
+            words, times = " ".join(process.cmdline()), process.cpu_times()
+        except psutil.Error:
+            continue
+        kinds = {"--type=renderer": "page", "--type=gpu": "drawing", "spawn_main": "workers"}
+        kinds |= {"varfocus app": "server", "chromium": "browser"}
+        kind = next((kind for text, kind in kinds.items() if text in words), None)
+        if kind:
+            spent[kind] = spent.get(kind, 0.0) + times.user + times.system
+    return spent
 
 
 def pan(page: Page) -> None:

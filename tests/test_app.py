@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -271,6 +273,218 @@ def test_the_command_repeats_the_result(
     )
     assert finished.returncode == 0, finished.stderr
     assert (tmp_path / "result" / "depth.tif").read_bytes() == depth
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Open the page on frames or on a result."""
+    from contextlib import contextmanager
+
+    monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
+
+    @contextmanager
+    def open_page(content, source=(), options=()):
+        page = server.Page(content, source, options)
+        application = server.application(page, TOKEN, (HOST,))
+        with TestClient(application, base_url=f"http://{HOST}") as client:
+            client.get(f"/?token={TOKEN}")
+            yield client
+
+    return open_page
+
+
+def maps_of(client: TestClient, result: dict, name: str) -> np.ndarray:
+    tile = client.get(f"/api/results/{result['version']}/{name}/full/0/0/0").content
+    return np.frombuffer(tile, np.float32).reshape(result["height"], result["width"])
+
+
+def repeated(command: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Run the commands that the page shows, in a folder."""
+    monkeypatch.chdir(folder)
+    for line in command.splitlines():
+        report = ["--no-report"] if line.startswith("varfocus depth") else []
+        finished = subprocess.run(
+            [sys.executable, "-m", *shlex.split(line), *report],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert finished.returncode == 0, finished.stderr
+
+
+OUTLINES = [
+    [True, [[15, 10], [50, 10], [50, 40], [15, 40]]],
+    [False, [[30, 20], [40, 20], [35, 30]]],
+]
+
+
+def test_a_rectangle_and_a_mask_go_from_the_page_to_the_command_line_and_back(
+    shots: Path, tmp_path: Path, opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from varfocus import load_result
+
+    body = {"parameters": {"method": "classic", "crop": "10,8,44,30"}}
+    with opened(read_stack(str(shots)), [str(shots)]) as client:
+        drawn = client.post("/api/mask", json={"outlines": OUTLINES}, headers=ORIGIN)
+        assert drawn.status_code == 200
+        assert client.get("/api/state").json()["mask"] == {"outlines": OUTLINES, "base": False}
+        client.post("/api/solve", json=body, headers=ORIGIN)
+        result = wait_for(client, 120, "result")
+        assert result["place"] == [10, 8, 44, 30]
+        assert "mask.png" in result["files"]
+        link = f"/api/results/{result['version']}/products/"
+        (tmp_path / "mask.png").write_bytes(client.get(link + "mask.png").content)
+        depth = client.get(link + "depth.tif").content
+        values = maps_of(client, result, "depth")
+        # Measured and probed in pixels of the frames.
+        curve = client.get(f"/api/results/{result['version']}/curve?x=20&y=15").json()
+        assert curve["depth"] == values[15 - 8, 20 - 10]
+        assert client.get(f"/api/results/{result['version']}/curve?x=9&y=15").status_code == 400
+        line = {"kind": "line", "shapes": [[18.5, 12.5, 28.5, 12.5]]}
+        along = client.post(
+            f"/api/results/{result['version']}/measure", json=line, headers=ORIGIN
+        ).json()["profile"]["height"]
+        confident = maps_of(client, result, "confidence")[4, 8:19] >= 0.5
+        known = [z for z, sure in zip(along, confident, strict=True) if sure]
+        np.testing.assert_allclose(known, -values[4, 8:19][confident], rtol=1e-6)
+    assert np.isnan(values[25 - 8, 35 - 10])
+    assert np.isnan(values[:2]).all()
+    repeated(result["command"], monkeypatch, tmp_path)
+    assert (tmp_path / "result" / "depth.tif").read_bytes() == depth
+    # The result of the command, opened on the page, goes on with the same rectangle and mask.
+    with opened(load_result(tmp_path / "result")) as client:
+        again = wait_for(client, 60, "saved result")
+        assert again["place"] == [10, 8, 44, 30]
+        assert again["opened"]
+        assert again["parameters"]["crop"] == "10,8,44,30"
+        np.testing.assert_array_equal(maps_of(client, again, "depth"), values)
+        assert client.get("/api/state").json()["mask"] == {"outlines": [], "base": True}
+        client.post("/api/solve", json=body, headers=ORIGIN)
+        while client.get("/api/state").json()["results"][-1]["version"] == again["version"]:
+            time.sleep(0.05)
+        third = wait_for(client, 60, "result")
+        np.testing.assert_array_equal(maps_of(client, third, "depth"), values)
+        client.post("/api/mask", json={"outlines": [], "base": False}, headers=ORIGIN)
+        assert client.get("/api/state").json()["mask"] is None
+
+
+def test_areas_that_are_none_are_refused(client: TestClient, shots: Path) -> None:
+    for path in sorted(shots.iterdir()):
+        upload(client, path)
+    for outlines in (
+        None,
+        [[True, [[1, 2], [3, 4]]]],
+        [[1, [[1, 2], [3, 4], [5, 6]]]],
+        [[True, [[1, 2], [3, 4], [5, "x"]]]],
+        [[True, [[1, 2], [3, 4], [5, 1e9]]]],
+        [[True, [[-9, -9], [-5, -9], [-5, -5]]]],
+    ):
+        answer = client.post("/api/mask", json={"outlines": outlines}, headers=ORIGIN)
+        assert answer.status_code == 400
+        assert "expected" in answer.json()["message"]
+    body = {"parameters": {"crop": "60,0,10,10"}}
+    answer = client.post("/api/solve", json=body, headers=ORIGIN)
+    assert answer.status_code == 400
+    assert "64×48" in answer.json()["message"]
+
+
+def test_sketch_and_result_lie_where_the_frames_are(opened) -> None:
+    """Aligned frames are cropped to what all show: the page must know where that is."""
+    rng = np.random.default_rng(1)
+    scene = simulate("slants", shape=(180, 230), n=6)
+    shifts = rng.integers(-7, 8, (6, 2))
+    shifts[3] = 0
+    moved = [np.roll(f, s, (0, 1))[8:-8, 8:-8] for f, s in zip(scene.frames, shifts, strict=True)]
+    from varfocus.pipeline import run
+    from varfocus.stack import FocusStack
+
+    stack = FocusStack.from_array(np.stack(moved))
+    expected = run(stack, Params.from_keywords("classic", align="shift"))
+    assert expected.extent[:2] != (0, 0)
+    with opened(stack) as client:
+        body = {"parameters": {"method": "classic", "align": "shift"}}
+        client.post("/api/solve", json=body, headers=ORIGIN)
+        result = wait_for(client, 120, "result")
+        assert tuple(result["place"]) == expected.extent
+        np.testing.assert_array_equal(maps_of(client, result, "index"), expected.index)
+        # The curve of a pixel is that of the aligned frames.
+        left, top, *_ = result["place"]
+        x, y = 100, 90
+        curve = client.get(f"/api/results/{result['version']}/curve?x={x}&y={y}").json()
+        from varfocus.witness import Place, contrast_curves
+
+        place = Place("", x - left, y - top)
+        (witness,) = contrast_curves(expected.stack, expected.params, expected.index, [place])
+        np.testing.assert_allclose(curve["contrast"], witness.contrast, rtol=1e-5)
+
+
+def test_a_sketch_comes_in_one_message_with_its_maps(client: TestClient, shots: Path) -> None:
+    for path in sorted(shots.iterdir()):
+        upload(client, path)
+    with client.websocket_connect(f"ws://{HOST}/api/events", headers=ORIGIN) as socket:
+        body = {"parameters": {"method": "classic"}, "settled": False}
+        version = client.post("/api/solve", json=body, headers=ORIGIN).json()["version"]
+        while "bytes" not in (message := socket.receive()) or message["bytes"] is None:
+            pass
+    content = message["bytes"]
+    length = int.from_bytes(content[:4], "little")
+    event = json.loads(content[4 : 4 + length])
+    about = event["result"]
+    assert (about["version"], about["preview"], about["place"]) == (version, True, [0, 0, 64, 48])
+    size = about["width"] * about["height"] * 4
+    assert len(content) == 4 + length + len(event["sketch"]) * size
+    assert (4 + length) % 4 == 0
+    for k, name in enumerate(event["sketch"]):
+        tile = client.get(f"/api/results/{version}/{name}/preview/0/0/0").content
+        assert tile == content[4 + length + k * size :][:size]
+    assert client.get(f"/api/results/{version}/depth/full/0/0/0").status_code == 404
+
+
+def test_the_example_is_repeated_by_two_commands(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "EXAMPLE_SIZE", (120, 90))
+    client.post("/api/example", json={}, headers=ORIGIN)
+    ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
+    arranged = {"order": ids, "excluded": [ids[1]]}
+    client.post("/api/arrange", json=arranged, headers=ORIGIN)
+    body = {"parameters": {"method": "classic"}}
+    client.post("/api/solve", json=body, headers=ORIGIN)
+    result = wait_for(client, 120, "result")
+    link = f"/api/results/{result['version']}/products/"
+    made = {name: client.get(link + name).content for name in ("depth.tif", "fused.png")}
+    assert len(result["command"].splitlines()) == 2
+    repeated(result["command"], monkeypatch, tmp_path)
+    for name, content in made.items():
+        assert (tmp_path / "result" / name).read_bytes() == content
+
+
+def test_every_product_of_the_command_line_can_be_taken_away(
+    client: TestClient, shots: Path
+) -> None:
+    for path in sorted(shots.iterdir()):
+        upload(client, path)
+    client.post("/api/solve", json={"parameters": {}}, headers=ORIGIN)
+    result = wait_for(client, 120, "result")
+    names = {p["name"] for p in client.get("/api/state").json()["products"]}
+    assert set(result["files"]) <= names
+    assert {"fused.png", "uncertainty.tif", "report.html", "source.tif"} <= set(result["files"])
+    for name in result["files"]:
+        answer = client.get(f"/api/results/{result['version']}/products/{name}")
+        assert answer.status_code == 200
+        assert answer.content
+
+
+def test_the_logic_of_the_page_in_its_own_tests() -> None:
+    web = Path(__file__).parents[1] / "web"
+    if shutil.which("npm") is None or not (web / "node_modules" / "vite").is_dir():
+        pytest.skip("no Node.js or not installed (make page): the page's logic was NOT tested")
+    finished = subprocess.run(
+        ["npm", "test", "--silent"], cwd=web, capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "# fail 0" in finished.stdout
+    assert "# pass 0" not in finished.stdout
 
 
 def test_no_command_is_better_than_a_wrong_one(shots: Path, tmp_path: Path, monkeypatch) -> None:

@@ -6,6 +6,7 @@ that VARFOCUS_SCREENSHOTS names, if any.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -13,10 +14,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from varfocus.app.server import static_folder
@@ -36,10 +39,10 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+@contextmanager
+def served(*source: str) -> Iterator[str]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "varfocus", "app", "--no-browser"],
+        [sys.executable, "-m", "varfocus", "app", "--no-browser", *source],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -49,6 +52,12 @@ def address() -> Iterator[str]:
         yield process.stdout.readline().strip()
         process.send_signal(signal.SIGINT)
         assert process.wait(20) in (0, 130)  # Ctrl-C ends it, also while a page is open
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with served() as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -259,11 +268,11 @@ def test_a_wipe_shows_both_sides(page: Page) -> None:
 
 
 def test_frames_are_left_out_and_reversed(page: Page) -> None:
-    names = page.locator("#strip li").evaluate_all("all => all.map(item => item.title)")
+    names = page.locator("#strip li").evaluate_all("all => all.map(item => item.dataset.name)")
     page.click("#reverse")
-    expect(page.locator("#strip li").first).to_have_attribute("title", names[-1])
+    expect(page.locator("#strip li").first).to_have_attribute("data-name", names[-1])
     page.click("#reverse")
-    expect(page.locator("#strip li").first).to_have_attribute("title", names[0])
+    expect(page.locator("#strip li").first).to_have_attribute("data-name", names[0])
     page.locator("#strip li input").nth(3).click()
     expect(page.locator("#strip li").nth(3)).to_have_class(re.compile("left-out"))
     expect(page.locator("#strip .caption")).to_contain_text("14 of 15")
@@ -271,8 +280,77 @@ def test_frames_are_left_out_and_reversed(page: Page) -> None:
     expect(page.locator("#strip .caption")).not_to_contain_text("of 15")
 
 
+def test_keys_choose_a_pixel(page: Page) -> None:
+    one_pane(page, "depth")
+    page.locator(".overlay").focus()
+    page.keyboard.press("Enter")
+    chosen = page.locator("#facts dd").first
+    expect(chosen).to_have_text(re.compile(r"\d+, \d+"))
+    x, y = map(int, chosen.inner_text().split(", "))
+    page.keyboard.press("Shift+ArrowRight")
+    expect(chosen).to_have_text(f"{x + 1}, {y}")
+    page.keyboard.press("Shift+ArrowUp")
+    expect(chosen).to_have_text(f"{x + 1}, {y - 1}")
+    page.locator("[data-view='1']").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".pane-head").count() == 2
+
+
+def test_a_rectangle_is_drawn_and_survives_a_reload(page: Page) -> None:
+    one_pane(page, "depth")
+    page.click("[data-tool=crop]")
+    page.mouse.move(*image_place(page, 0.4, 0.4))
+    page.mouse.down()
+    page.mouse.move(*image_place(page, 0.6, 0.6), steps=4)
+    page.mouse.up()
+    crop = page.locator("#crop").input_value()
+    left, top, width, height = map(int, crop.split(","))
+    assert 0 < left < left + width < 512
+    assert 0 < top < top + height < 384
+    expect(page.locator("#outcome")).to_contain_text(f"{width} × {height} at {left}, {top}")
+    finished(page)
+    expect(page.locator("#command")).to_contain_text(f"--crop {crop}")
+    page.click("[data-tool=probe]")
+    page.wait_for_timeout(400)
+    picture(page, "crop")
+    page.mouse.move(*image_place(page, 0.5, 0.5))
+    words = page.locator("#readout").inner_text()
+    x, y = (int(number) for number in re.findall(r"\d+", words)[:2])
+    assert left <= x < left + width
+    assert top <= y < top + height
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    assert page.locator("#crop").input_value() == crop
+    finished(page)
+
+
+def test_a_mask_is_drawn_and_both_are_taken_back(page: Page) -> None:
+    page.click("[data-tool=mask]")
+    for k in range(25):
+        turn = 2 * np.pi * k / 24
+        place = image_place(page, 0.5 + 0.08 * np.cos(turn), 0.5 + 0.1 * np.sin(turn))
+        page.mouse.move(*place)
+        if k == 0:
+            page.mouse.down()
+    page.mouse.up()
+    expect(page.locator("#area")).to_contain_text("1 outline")
+    page.wait_for_selector("a[data-product='mask.png']")
+    finished(page)
+    expect(page.locator("#command")).to_contain_text("--mask mask.png")
+    picture(page, "mask")
+    page.get_by_role("button", name="Remove the mask").click()
+    expect(page.locator("#area")).to_contain_text("everything")
+    page.locator("#crop").fill("")
+    page.keyboard.press("Enter")
+    expect(page.locator("#outcome")).not_to_contain_text(" at ")
+    finished(page)
+    page.click("[data-tool=probe]")
+    expect(page.locator("#command")).not_to_contain_text("--mask")
+    expect(page.locator("#command")).not_to_contain_text("--crop")
+
+
 def test_a_run_is_cancelled(page: Page) -> None:
-    page.select_option("#method", "paper")
+    page.select_option("#method", "robust")
     page.wait_for_selector("#cancel")
     page.click("#cancel")
     expect(page.locator("#progress")).to_be_hidden()
@@ -339,3 +417,65 @@ def test_the_report_has_the_viewer_in_itself(browser: Browser, tmp_path: Path) -
     assert canvas_colours(page, "#surface-canvas") > 50
     assert complaints == []
     page.close()
+
+
+def pane_pixels(page: Page, pane: int) -> np.ndarray:
+    """Return what a pane of two shows of the image, pixel by pixel."""
+    head = page.locator(".pane-head").nth(pane).bounding_box()
+    other = page.locator(".pane-head").nth(1 - pane).bounding_box()
+    box = page.locator(".overlay").bounding_box()
+    assert head is not None
+    assert other is not None
+    assert box is not None
+    rows = head["x"] == other["x"]
+    gap = 6
+    width = box["width"] if rows else (box["width"] - gap) / 2
+    height = (box["height"] - gap) / 2 if rows else box["height"]
+    x, y = head["x"] - 8, head["y"] - 8
+    page.evaluate("() => document.querySelectorAll('.pane-head').forEach(h => h.remove())")
+    shot = page.screenshot(clip={"x": x, "y": y, "width": width, "height": height})
+    return np.asarray(Image.open(io.BytesIO(shot)).convert("L"), np.float32)
+
+
+def test_frames_and_aligned_maps_register_in_linked_panes(browser: Browser, tmp_path: Path) -> None:
+    """Sharp frames that only move: aligned and fused they are the reference, pixel by pixel."""
+    rng = np.random.default_rng(0)
+    coarse = rng.integers(0, 255, (30, 36), np.uint8)
+    scene = np.kron(coarse, np.ones((8, 8), np.uint8))
+    shots = tmp_path / "shots"
+    shots.mkdir()
+    for k, (dy, dx) in enumerate([(-9, 5), (7, -8), (0, 0), (8, 9), (-6, -7)]):
+        moved = np.roll(scene, (dy, dx), (0, 1))[12:-12, 12:-12]
+        (shots / f"{k}.png").write_bytes(images.picture(np.ascontiguousarray(moved))[1])
+    with served(str(shots)) as address:
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.set_default_timeout(PATIENCE)
+        page.goto(address)
+        page.wait_for_selector("html[data-ready=yes]")
+        page.wait_for_selector("#strip li")
+        page.select_option("#method", "classic")
+        page.click("summary")
+        align = page.locator("label.field", has_text=re.compile(r"^align")).locator("select")
+        align.select_option("shift")
+        reconstruct(page)
+        expect(page.locator("#outcome")).to_contain_text(" at ")
+        page.select_option(".pane-map >> nth=0", "frame")
+        page.select_option(".pane-map >> nth=1", "fused")
+        page.wait_for_timeout(1000)
+        picture(page, "registered")
+        first = pane_pixels(page, 0)
+        page.reload()
+        page.wait_for_selector("html[data-ready=yes]")
+        finished(page)
+        page.wait_for_timeout(1000)
+        second = pane_pixels(page, 1)
+        page.close()
+    assert first.shape == second.shape
+    # Fitted to the common area: away from the edges of the pane both show the same pixels.
+    middle = np.s_[
+        first.shape[0] // 4 : -first.shape[0] // 4, first.shape[1] // 4 : -first.shape[1] // 4
+    ]
+    here, there = first[middle], second[middle]
+    assert here.std() > 30
+    assert np.abs(here - there).mean() < 2
+    assert np.abs(here[:, 2:] - there[:, :-2]).mean() > 5  # and two screen pixels would be seen

@@ -38,6 +38,8 @@ export interface ResultInfo {
   saved: boolean;
   /** Made earlier, and opened. */
   opened: boolean;
+  /** What was written. */
+  files: string[];
   width: number;
   height: number;
   /** Left, top, width and height that the maps cover, in pixels of the frames. */
@@ -90,6 +92,8 @@ export interface State {
 export interface Product {
   name: string;
   about: string;
+  /** Made on request, of any result. */
+  made: boolean;
 }
 
 export interface Curve {
@@ -110,7 +114,7 @@ export type Event =
   | ({ kind: "busy" } & Busy)
   | { kind: "progress"; id: number; stage: string; done: number; total: number }
   | { kind: "result"; result: ResultInfo; busy: Busy | null; maps?: Map<string, ArrayBuffer> }
-  | { kind: "saved"; version: number }
+  | { kind: "saved"; version: number; files: string[] }
   | { kind: "failed"; version?: number; message: string };
 
 export class Refusal extends Error {}

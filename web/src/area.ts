@@ -113,14 +113,16 @@ export class Area {
   }
 
   /** Draw rectangle and outlines onto a pane. */
-  draw(context: CanvasRenderingContext2D, toScreen: (x: number, y: number) => [number, number], bounds: { x: number; y: number; width: number; height: number }): void {
+  draw(context: CanvasRenderingContext2D, toScreen: (x: number, y: number) => [number, number]): void {
     const box = this.drawing?.tool === "crop" && this.drawing.points.length === 2 ? within(spanned(this.drawing.points), this.size) : this.box;
     if (box) {
       const [x0, y0] = toScreen(box[0], box[1]);
       const [x1, y1] = toScreen(box[0] + box[2], box[1] + box[3]);
       context.fillStyle = "rgb(0 0 0 / 45%)";
       context.beginPath();
-      context.rect(bounds.x, bounds.y, bounds.width, bounds.height);
+      const [left, top] = toScreen(0, 0);
+      const [right, bottom] = toScreen(...this.size);
+      context.rect(left, top, right - left, bottom - top);
       context.rect(x0, y0, x1 - x0, y1 - y0);
       context.fill("evenodd");
       context.strokeStyle = "#fff";

@@ -34,6 +34,9 @@ const KNOBS: Record<string, { title: string; low: string; high: string; scale: S
 /** Milliseconds between two words about progress: more cost more than they tell. */
 const TOLD_EVERY = 100;
 
+/** Milliseconds of work that go without words: a sketch is there before they could be read. */
+const SILENT = 350;
+
 const METHOD_WORDS: Record<string, string> = {
   auto: "Automatic",
   robust: "Robust",
@@ -50,6 +53,7 @@ export class Controls {
   private progress = el("div", { class: "progress", id: "progress", hidden: true });
   private outcome = el("div", { class: "outcome", id: "outcome" });
   private began = 0;
+  private silent = 0;
   private told = 0;
   private stage = "";
   private stageBegan = 0;
@@ -114,23 +118,29 @@ export class Controls {
   }
 
   setBusy(busy: Busy | null): void {
-    this.progress.hidden = !busy;
+    clearTimeout(this.silent);
     if (!busy) {
+      this.progress.hidden = true;
       this.began = 0;
-      this.run.textContent = "Reconstruct";
       return;
     }
     const now = performance.now();
-    if (this.began && busy.done < busy.total && now - this.told < TOLD_EVERY) return;
-    this.told = now;
     if (!this.began) this.began = now;
+    if (now - this.began < SILENT) {
+      this.silent = window.setTimeout(() => this.setBusy(busy), SILENT - (now - this.began));
+      return;
+    }
+    const shown = !this.progress.hidden;
+    this.progress.hidden = false;
+    if (shown && busy.done < busy.total && now - this.told < TOLD_EVERY) return;
+    this.told = now;
     if (busy.stage !== this.stage || busy.done === 0) [this.stage, this.stageBegan] = [busy.stage, now];
     const share = busy.total ? busy.done / busy.total : 0;
     const elapsed = now - this.stageBegan;
     const left = share > 0.05 && elapsed > 800 ? (elapsed / share) * (1 - share) : null;
     const words = left === null ? "" : left < 1500 ? "a moment left" : `${Math.round(left / 1000)} s left`;
     this.progress.replaceChildren(
-      el("div", { class: "row spread" }, el("span", {}, busy.stage), el("span", { class: "muted" }, words)),
+      el("div", { class: "row spread" }, el("span", { class: "stage" }, busy.stage), el("span", { class: "muted" }, words)),
       el("progress", { max: 1, value: share, "aria-label": busy.stage }),
       el("button", { type: "button", class: "wide", id: "cancel", onclick: () => this.cancelled?.() }, "Cancel"),
     );
@@ -142,7 +152,7 @@ export class Controls {
     const depth = result.maps["depth"];
     const rows: [string, string][] = [
       ["Method", METHOD_WORDS[result.method] ?? result.method],
-      ["Depth", depth ? `${short(depth.range[0])} … ${short(depth.range[1])} ${result.unit}` : ""],
+      ["Depth", depth ? `${short(depth.range[0], 3)} … ${short(depth.range[1], 3)} ${result.unit}` : ""],
       ["Sure (≥ 0.9)", `${Math.round(result.sure * 100)} % of the pixels`],
       ["Size", `${result.width} × ${result.height}${result.preview ? " (preview)" : ""}`],
       ...(part ? ([["Part", `${part[2]} × ${part[3]} at ${part[0]}, ${part[1]}`]] as [string, string][]) : []),

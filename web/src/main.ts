@@ -1,7 +1,7 @@
 // The page: holds the state, and tells its parts.
 
 import "./style.css";
-import { bytes, get, listen, post, Refusal, upload, type Curve, type Event, type ResultInfo, type State, type Values } from "./api";
+import { bytes, get, listen, post, Refusal, upload, type Curve, type Event, type Product, type ResultInfo, type State, type Values } from "./api";
 import { Area, type Rectangle } from "./area";
 import { Colours } from "./colours";
 import { Controls } from "./controls";
@@ -21,7 +21,15 @@ const MAPS: Record<string, string> = {
   index: "Frame number",
   frame: "Single frame",
 };
-const VIEWS = [["1", "One"], ["2", "Two"], ["3", "Three"], ["4", "Four"], ["wipe", "Wipe"], ["3d", "3-D"]] as const;
+const VIEWS = [
+  ["1", "One", "One map"],
+  ["2", "Two", "Two maps that move together"],
+  ["3", "Three", "Three maps that move together"],
+  ["4", "Four", "Four maps that move together"],
+  ["wipe", "Wipe", "Two maps under a curtain"],
+  ["3d", "3-D", "The surface under the all-in-focus image"],
+] as const;
+const DEPTHS: Record<string, string> = { uint8: "8 bit", uint16: "16 bit", float32: "float" };
 type View = (typeof VIEWS)[number][0];
 
 interface PaneChoice {
@@ -45,6 +53,9 @@ interface Kept {
   /** The opened result whose parameters were taken over. */
   adopted: number;
 }
+
+/** Milliseconds without a new sketch after which the numbers follow. */
+const RESTING = 120;
 
 const KEY = `varfocus-${location.port}`;
 const kept: Kept = {
@@ -71,7 +82,8 @@ const controls = new Controls(byId("controls"), areaPlace);
 const area = new Area(areaPlace);
 const strip = new Strip(byId("strip"));
 const sections = ["colours", "pixel", "measure", "take"].map((id) => el("section", { id: `${id}-section` }));
-byId("inspector").append(...sections);
+const nothing = el("p", { class: "nothing muted small" }, "Colours, contrast curves, measurements and files are found here as soon as there is a result.");
+byId("inspector").append(nothing, ...sections);
 const colours = new Colours(sections[0]!);
 const pixel = new Pixel(sections[1]!);
 const measure = new Measure(sections[2]!, () => newest()?.version ?? null);
@@ -121,27 +133,29 @@ async function attempt(action: () => Promise<unknown>): Promise<void> {
 
 function paneChoices(): PaneChoice[] {
   const count = kept.view === "wipe" ? 2 : kept.view === "3d" ? 1 : Number(kept.view);
-  return kept.panes.slice(0, count);
+  return kept.panes.slice(0, newest() ? count : 1); // without a result there are frames only
 }
 
 function resultOf(choice: PaneChoice): ResultInfo | undefined {
   return state.results.find((r) => r.version === choice.version) ?? newest();
 }
 
+function frameSource(): Source | null {
+  const frame = strip.current();
+  if (!frame || !state.preview) return null;
+  return {
+    key: `frame/${frame.id}`,
+    kind: "picture",
+    width: state.width,
+    height: state.height,
+    tile: (level, column, row, signal) => bytes(`/api/frames/${frame.id}/${level}/${column}/${row}`, signal),
+    range: [0, 1],
+    palette: "gray",
+  };
+}
+
 function sourceOf(choice: PaneChoice): Source | null {
-  if (choice.map === "frame" || !newest()) {
-    const frame = strip.current();
-    if (!frame || !state.preview) return null;
-    return {
-      key: `frame/${frame.id}`,
-      kind: "picture",
-      width: state.width,
-      height: state.height,
-      tile: (level, column, row, signal) => bytes(`/api/frames/${frame.id}/${level}/${column}/${row}`, signal),
-      range: [0, 1],
-      palette: "gray",
-    };
-  }
+  if (choice.map === "frame" || !newest()) return frameSource();
   const result = resultOf(choice)!;
   const map = result.maps[choice.map];
   if (choice.map !== "fused" && !map) return null;
@@ -181,8 +195,9 @@ function showPanes(): void {
   if (state.width) viewer.setImage(state.width, state.height);
   const part = measure.tool === "crop" || measure.tool === "mask" ? null : (area.box ?? partOf(newest()));
   viewer.setTarget(part && { x: part[0], y: part[1], width: part[2], height: part[3] });
-  if (kept.view === "wipe") viewer.setPanes([{ source: sources[0] ?? null, other: sources[1] ?? null }]);
-  else viewer.setPanes(sources.map((source) => ({ source })));
+  const under = area.box || partOf(newest()) ? frameSource() : null; // what lies around
+  if (kept.view === "wipe" && newest()) viewer.setPanes([{ source: sources[0] ?? null, other: sources[1] ?? null, under }]);
+  else viewer.setPanes(sources.map((source) => ({ source, under })));
   showHeads();
 }
 
@@ -195,9 +210,9 @@ function showHeads(): void {
   if (signature === heads) return; // a list that is open stays open
   heads = signature;
   document.querySelectorAll(".pane-head").forEach((head) => head.remove());
-  if (kept.view === "3d" || !state.width) return;
+  if ((kept.view === "3d" && newest()) || !state.width) return;
   paneChoices().forEach((choice, k) => {
-    const wipe = kept.view === "wipe";
+    const wipe = kept.view === "wipe" && !!newest();
     const rect = rects[wipe ? 0 : k]!;
     const available = Object.keys(MAPS).filter((m) => m === "frame" || m === "fused" || newest()?.maps[m]);
     const map = el("select", { "aria-label": `Shown in pane ${k + 1}`, class: "pane-map" },
@@ -237,7 +252,7 @@ function decorate(context: CanvasRenderingContext2D, rects: { x: number; y: numb
     context.beginPath();
     context.rect(rect.x, rect.y, rect.width, rect.height);
     context.clip();
-    area.draw(context, (x, y) => viewer.toScreen(rect, x, y), rect);
+    area.draw(context, (x, y) => viewer.toScreen(rect, x, y));
     measure.draw(context, (x, y) => viewer.toScreen(rect, x, y));
     for (const [point, radius] of [[kept.pixel, 9], [hover, 5]] as const) {
       if (!point) continue;
@@ -253,7 +268,7 @@ function decorate(context: CanvasRenderingContext2D, rects: { x: number; y: numb
         context.stroke();
       }
     }
-    if (kept.view === "wipe") {
+    if (kept.view === "wipe" && newest()) {
       const x = rect.x + rect.width * viewer.divider;
       context.fillStyle = "#fff";
       context.fillRect(x - 1, rect.y, 2, rect.height);
@@ -342,9 +357,11 @@ async function probe(): Promise<void> {
 // Three dimensions
 
 async function showSurface(): Promise<void> {
-  byId("surface").hidden = kept.view !== "3d";
-  byId("panes").hidden = kept.view === "3d";
   const result = newest();
+  const relief = kept.view === "3d" && !!result;
+  byId("surface").hidden = !relief;
+  byId("panes").hidden = relief;
+  byId("tools").hidden = relief || !state.width;
   if (kept.view !== "3d" || !result) return;
   const made = surface ?? new (await import("./surface")).Surface(byId("surface"));
   surface = made;
@@ -393,20 +410,28 @@ function showTake(): void {
   const result = newest();
   take.hidden = !result;
   if (!result) return;
-  const ready = result.saved;
-  const links = state.products.map((product) =>
-    ready
-      ? el("a", { class: "download", href: `/api/results/${result.version}/products/${product.name}`, download: product.name, title: product.about, "data-product": product.name }, product.name)
-      : el("span", { class: "download muted" }, product.name));
+  const link = (product: Product): HTMLElement =>
+    el("a", { class: "download", href: `/api/results/${result.version}/products/${product.name}`, download: product.name, title: product.about, "data-product": product.name }, product.name);
+  const files = state.products.filter((p) => !p.made && result.files.includes(p.name));
+  const made = state.products.filter((p) => p.made);
+  const command = result.command;
   take.replaceChildren(
     el("h2", {}, "Take away"),
-    el("div", { class: "downloads" }, ...links),
-    result.command ? el("code", { class: "command", id: "command" }, result.command) : "",
-    result.command
+    ...(result.saved
+      ? [
+          el("div", { class: "downloads" }, ...files.map(link)),
+          el("h3", {}, "For other programs"),
+          el("div", { class: "downloads" }, ...made.map(link)),
+        ]
+      : [el("p", { class: "small muted" }, state.busy || result.preview ? "The files are written when the reconstruction in full size has finished." : "Writing the files …")]),
+    command ? el("h3", {}, command.includes("\n") ? "The same with two commands" : "The same with one command") : "",
+    command ? el("code", { class: "command", id: "command" }, command) : "",
+    command
       ? el("button", { type: "button", onclick: () => {
-          void navigator.clipboard.writeText(result.command!).then(() => say("The command was copied.", "note"));
-        } }, "Copy the command")
-      : "",
+          void navigator.clipboard.writeText(command).then(() => say("The command was copied.", "note"));
+        } }, "Copy")
+      : result.preview ? "" : el("p", { class: "small muted" }, "No single command names these frames in this order; run.json has every parameter."),
+    command && result.parameters["mask"] ? el("p", { class: "small muted" }, "mask.png is the file above.") : "",
   );
 }
 
@@ -420,13 +445,37 @@ function refresh(): void {
   showTake();
 }
 
+let resting = 0;
+
+/** Show the numbers once sketches stop coming: drawing them takes time from the next sketch. */
+function showRestLater(): void {
+  clearTimeout(resting);
+  resting = window.setTimeout(() => {
+    controls.setResult(newest() ?? null, partOf(newest()));
+    refresh();
+  }, RESTING);
+}
+
+/** Offer what can be done now. */
+function showSections(): void {
+  for (const section of sections) section.hidden = !newest();
+  nothing.hidden = !!newest() || !state.frames.length;
+  document.querySelectorAll<HTMLButtonElement>(".tools button").forEach((button) => {
+    const tool = button.dataset["tool"];
+    button.disabled = tool === "crop" || tool === "mask" ? !state.frames.length : tool !== undefined && tool !== "probe" && !newest();
+  });
+  document.querySelectorAll<HTMLButtonElement>("#views button").forEach((button) => (button.disabled = !newest()));
+}
+
 function showState(): void {
+  const named = state.source.split(/[/\\]/).filter(Boolean).slice(-2).join("/");
   byId("source").textContent = state.frames.length
-    ? `${state.source} ${state.frames.length} frames · ${state.width} × ${state.height} · ${state.dtype}`.trim()
+    ? [named, `${state.frames.length} frames`, `${state.width} × ${state.height}`, DEPTHS[state.dtype] ?? state.dtype].filter(Boolean).join(" · ")
     : "";
+  byId("source").title = byId("source").textContent;
   byId("welcome").hidden = state.frames.length > 0 || state.results.length > 0 || state.busy !== null;
   byId("strip").hidden = state.frames.length === 0;
-  for (const section of sections) section.hidden = !newest();
+  showSections();
   controls.enable(state.frames.filter((f) => f.included).length >= 3);
   controls.setBusy(state.busy);
   if (state.frames[0] && state.frames.every((f) => f.id !== kept.frames)) { // other frames than before
@@ -516,20 +565,17 @@ function hear(event: Event): void {
       state.results.push(event.result);
       state.results.sort((a, b) => a.version - b.version);
       state.busy = event.busy;
-      for (const section of sections) section.hidden = false;
+      showSections();
       adopt(event.result);
+      controls.setBusy(state.busy);
       showPanes(); // first what is waited for
-      requestAnimationFrame(() => setTimeout(() => {
-        controls.setBusy(state.busy);
-        controls.setResult(newest() ?? null, partOf(newest()));
-        refresh();
-      }));
+      showRestLater();
       if (!event.result.preview) void probe(); // while a slider moves the worker has better to do
       break;
     }
     case "saved": {
       const saved = state.results.find((r) => r.version === event.version);
-      if (saved) saved.saved = true;
+      if (saved) [saved.saved, saved.files] = [true, event.files];
       showTake();
       void measure.ask();
       break;
@@ -594,24 +640,36 @@ function setUpOpening(): void {
 
 function setUpViews(): void {
   const group = byId("views");
-  const buttons = VIEWS.map(([view, words]) => {
-    const button = el("button", { type: "button", role: "radio", "data-view": view }, words);
+  const buttons = VIEWS.map(([view, words, about], k) => {
+    const button = el("button", { type: "button", role: "radio", "data-view": view, title: about }, words);
     button.addEventListener("click", () => {
       kept.view = view;
       mark();
       refresh();
     });
+    button.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const next = buttons[(k + step + buttons.length) % buttons.length]!;
+      next.click();
+      next.focus();
+    });
     return button;
   });
   const mark = (): void =>
-    buttons.forEach((b) => b.setAttribute("aria-checked", String(b.dataset["view"] === kept.view)));
+    buttons.forEach((b) => {
+      const chosen = b.dataset["view"] === kept.view;
+      b.setAttribute("aria-checked", String(chosen));
+      b.tabIndex = chosen ? 0 : -1; // one stop of the tab key, as with any choice
+    });
   group.append(...buttons);
   mark();
-  byId("panes").append(
+  byId("tools").append(
     el("div", { class: "tools", role: "toolbar", "aria-label": "Tools" },
       ...TOOLS.map(([tool, words, about]) =>
-        el("button", { type: "button", "data-tool": tool, title: about, "aria-pressed": String(tool === measure.tool), onclick: () => measure.choose(tool) }, words)),
-      el("button", { type: "button", title: "Show everything (0)", onclick: () => viewer.fit() }, "Fit")),
+        el("button", { type: "button", "data-tool": tool, title: about, class: tool === "line" || tool === "crop" ? "apart" : "", "aria-pressed": String(tool === measure.tool), onclick: () => measure.choose(tool) }, words)),
+      el("button", { type: "button", class: "apart", title: "Show everything (key 0); every pixel with key 1", onclick: () => viewer.fit() }, "Fit")),
   );
 }
 
@@ -673,6 +731,15 @@ async function begin(): Promise<void> {
     if (measure.tool !== "probe") return measure.release(moved);
     if (moved || x < 0 || y < 0 || x >= state.width || y >= state.height) return;
     kept.pixel = [Math.floor(x), Math.floor(y)];
+    keep();
+    viewer.redraw();
+    void probe();
+  };
+  viewer.nudged = (dx, dy) => {
+    if (!newest()) return;
+    const [left, top, width, height] = newest()!.place;
+    const [x, y] = kept.pixel ?? [left + (width >> 1), top + (height >> 1)];
+    kept.pixel = [Math.min(Math.max(x + dx, left), left + width - 1), Math.min(Math.max(y + dy, top), top + height - 1)];
     keep();
     viewer.redraw();
     void probe();

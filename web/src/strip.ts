@@ -13,6 +13,8 @@ export class Strip {
   private pictures = new Map<number, HTMLCanvasElement>();
   private chosen = 0;
   private dragged: number | null = null;
+  /** Moved by keys; keeps the focus. */
+  private focused: number | null = null;
 
   arranged: ((order: number[], excluded: number[]) => void) | null = null;
   scrubbed: ((id: number) => void) | null = null;
@@ -79,9 +81,19 @@ export class Strip {
           type: "checkbox", checked: frame.included, title: "Takes part", "aria-label": `${frame.name} takes part`,
           onchange: () => this.send(this.frames.map((f) => (f.id === frame.id ? { ...f, included: !f.included } : f))),
         });
-        const item = el("li", { draggable: "true", "data-id": frame.id, title: frame.name, class: frame.included ? "" : "left-out" },
+        const item = el("li", { draggable: "true", "data-id": frame.id, "data-name": frame.name, title: `${frame.name}\nDrag, or Alt with ← and →, to reorder`, class: frame.included ? "" : "left-out" },
           el("button", { type: "button", class: "thumb", "aria-label": `Show frame ${k}, ${frame.name}`, onclick: () => this.choose(frame.id) }, picture),
           el("span", { class: "row spread" }, el("span", { class: "muted small" }, String(k)), toggle));
+        item.addEventListener("keydown", (event) => {
+          const step = event.altKey ? { ArrowLeft: -1, ArrowRight: 1 }[event.key] : undefined;
+          const other = step === undefined ? undefined : this.frames[k + step];
+          if (!other) return;
+          event.preventDefault();
+          const moved = [...this.frames];
+          [moved[k], moved[k + step!]] = [other, frame];
+          this.focused = frame.id;
+          this.send(moved);
+        });
         item.addEventListener("dragstart", (event) => {
           this.dragged = frame.id;
           event.dataTransfer!.setData("text/plain", String(frame.id));
@@ -105,6 +117,8 @@ export class Strip {
       }),
     );
     this.mark();
+    if (this.focused !== null) this.list.querySelector<HTMLElement>(`li[data-id="${this.focused}"] button`)?.focus();
+    this.focused = null;
   }
 
   private picture(id: number): HTMLCanvasElement {

@@ -18,6 +18,8 @@ export interface Pane {
   source: Source | null;
   /** Shown right of the divider, if any. */
   other?: Source | null;
+  /** Shown around and below. */
+  under?: Source | null;
 }
 
 interface Tile {
@@ -102,6 +104,8 @@ export class Viewer {
   dragged: ((x: number, y: number) => void) | null = null;
   released: ((x: number, y: number, moved: boolean) => void) | null = null;
   viewed: (() => void) | null = null;
+  /** Called when the keys move the chosen pixel. */
+  nudged: ((dx: number, dy: number) => void) | null = null;
 
   constructor(private host: HTMLElement, private tileSize: number) {
     const gl = this.canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: true });
@@ -110,7 +114,7 @@ export class Viewer {
     this.overlay.className = "overlay";
     this.overlay.tabIndex = 0;
     this.overlay.setAttribute("role", "application");
-    this.overlay.setAttribute("aria-label", "Maps. Arrow keys move, plus and minus zoom, 0 fits.");
+    this.overlay.setAttribute("aria-label", "Maps. Arrow keys move, plus and minus zoom, 0 fits, 1 shows every pixel, shift with arrow keys moves the chosen pixel.");
     host.append(this.canvas, this.overlay);
     this.setUp();
     new ResizeObserver(() => this.redraw()).observe(host);
@@ -327,6 +331,7 @@ export class Viewer {
       const rect = rects[k]!;
       const split = rect.x + rect.width * this.divider;
       const left = pane.other ? { ...rect, width: split - rect.x } : rect;
+      if (pane.under) this.drawSource(pane.under, rect, rect, wanted);
       this.drawNewest(2 * k, pane.source, rect, left, wanted);
       const right = { ...rect, x: split, width: rect.x + rect.width - split };
       this.drawNewest(2 * k + 1, pane.other ?? null, rect, right, wanted);
@@ -578,7 +583,10 @@ export class Viewer {
       const view = this.shownView(this.rects()[0]!);
       const move = (dx: number, dy: number): void =>
         this.setView({ ...view, x: view.x + dx / view.scale, y: view.y + dy / view.scale });
-      if (event.key === "+" || event.key === "=") this.zoom(1.25);
+      const arrow = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+      if (event.shiftKey && arrow) this.nudged?.(arrow[0]!, arrow[1]!);
+      else if (event.key === "Enter") this.nudged?.(0, 0);
+      else if (event.key === "+" || event.key === "=") this.zoom(1.25);
       else if (event.key === "-") this.zoom(0.8);
       else if (event.key === "0") this.fit();
       else if (event.key === "1") this.zoom(1 / view.scale);

@@ -53,8 +53,8 @@ IMMUTABLE = {"cache-control": "private, max-age=31536000, immutable"}
 PALETTES = ["viridis", "cividis", "magma", "gray"]
 """Colour maps of even steps; never jet."""
 
-EXAMPLE = "varfocus simulate table -o example --size 512 384"
-"""Command that makes the frames of the example."""
+EXAMPLE_SIZE = 512, 384
+"""Width and height of the frames of the example."""
 
 LARGEST_PLACE = 1e6
 """Pixels beyond which nothing is drawn."""
@@ -162,7 +162,8 @@ class Page:
         """Open a simulated scene, from files like any other."""
         folder = self.workspace.folder / "example"
         await asyncio.to_thread(_write_example, folder)
-        self.workspace.open(read_stack(str(folder)), ["example/frames"], recipe=EXAMPLE)
+        recipe = "varfocus simulate table -o example --size {} {}".format(*EXAMPLE_SIZE)
+        self.workspace.open(read_stack(str(folder)), ["example/frames"], recipe=recipe)
         return JSONResponse({})
 
     async def clear(self, _: Request) -> Response:
@@ -291,16 +292,25 @@ class Page:
         return FileResponse(path, filename=name)
 
 
-def offered() -> list[dict[str, str]]:
-    """Return the files that can be taken away, and what each is."""
+def offered() -> list[dict[str, Any]]:
+    """Return the files that can be taken away, what each is, and whether all results have it."""
     files = {
+        "fused.png": "everything in focus",
+        "fused.tif": "everything in focus, float32",
         "depth.tif": "depth, float32, opens calibrated in Fiji",
         "confidence.tif": "confidence, float32",
+        "uncertainty.tif": "standard error of the depth, float32",
+        "source.tif": "which frame each pixel of the all-in-focus image comes from",
         "preview.png": "depth in colours",
+        "report.html": "all of it on one page, for the browser",
+        "mask.png": "which pixels of the frames count",
         "run.json": "all parameters; repeat with --params",
     }
     made = {f"depth{suffix}": product.words for suffix, product in PRODUCTS.items()}
-    return [{"name": name, "about": about} for name, about in (files | made).items()]
+    return [
+        {"name": name, "about": about, "made": name in made}
+        for name, about in (files | made).items()
+    ]
 
 
 def application(page: Page, token: str, hosts: tuple[str, ...]) -> ASGIApp:
@@ -457,10 +467,10 @@ def display_name(name: str) -> str:
 
 
 def _write_example(folder: Path) -> None:
-    """Write a simulated scene as PNG files, once."""
+    """Write a simulated scene as ``varfocus simulate`` does, once."""
     if folder.exists():
         return
     folder.mkdir()
-    scene = simulate("table", shape=(384, 512), n=15)
+    scene = simulate("table", shape=EXAMPLE_SIZE[::-1], n=15)
     for k, frame in enumerate(scene.frames):
         (folder / f"frame_{k:02d}.png").write_bytes(images.picture(frame)[1])

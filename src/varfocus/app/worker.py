@@ -10,6 +10,7 @@ spawned, and so is a silence that lasts too long.
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import threading
@@ -45,6 +46,9 @@ _SILENT = (
     "The process that did the work gave no sign of life for {seconds:.0f} seconds and was ended.\n"
     "Try smaller or fewer frames; a damaged file may be the reason, too."
 )
+
+TOLD_EVERY = 0.1
+"""Seconds between two reports of progress in one stage."""
 
 
 class Superseded(Exception):  # noqa: N818  (nothing went wrong)
@@ -188,10 +192,16 @@ def serve(connection: Connection[Report, Any], patient: bool) -> None:
 
 
 def _outcome(job: Any, bench: Any, connection: Connection[Report, Any], waiting: list[Any]) -> Any:
+    told: tuple[str, float] = "", -math.inf
+
     def progress(stage: str, done: int, total: int) -> None:
-        connection.send(
-            {"id": job.id, "kind": "progress", "stage": stage, "done": done, "total": total}
-        )
+        nonlocal told
+        now = time.monotonic()
+        if stage != told[0] or now - told[1] >= TOLD_EVERY or done == total:
+            told = stage, now
+            connection.send(
+                {"id": job.id, "kind": "progress", "stage": stage, "done": done, "total": total}
+            )
         _drain(connection, waiting)
         if job.newest and any(other.newest == job.newest for other in waiting):
             raise Superseded

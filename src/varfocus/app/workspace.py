@@ -498,8 +498,10 @@ class Workspace:
             self._advance(message)
         elif number != self._wanted:
             if kind == "done" and message.get("saved") in self._results:
-                self._results[message["saved"]]["saved"] = True
-                self._publish({"kind": "saved", "version": message["saved"]})
+                version = message["saved"]
+                files = _names(self._folder(version) / "result")
+                self._results[version] |= {"saved": True, "files": files}
+                self._publish({"kind": "saved", "version": version, "files": files})
             elif kind == "done" and "height" in message and "maps" not in message:
                 self._preview_size = message["width"], message["height"]
                 self._publish({"kind": "state"})
@@ -540,6 +542,7 @@ class Workspace:
         self._sketch = (version, message["sketch"]) if preview else None
         opened = version in self._saved
         about |= {"version": version, "preview": preview, "saved": opened, "opened": opened}
+        about["files"] = _names(self._saved[version]) if opened else []
         self._results[version] = about
         self._forget_old()
         self._busy = None
@@ -603,3 +606,8 @@ def _write_mask(
     counts = drawn_mask(shape, outlines, before)
     path.parent.mkdir(parents=True)
     path.write_bytes(images.picture(np.where(counts, np.uint8(255), np.uint8(0)))[1])
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the names of the files of a result."""
+    return sorted(path.name for path in folder.iterdir() if path.is_file())

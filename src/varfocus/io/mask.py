@@ -78,20 +78,44 @@ def drawn_mask(
     ndarray of shape (H, W), bool
         True where a pixel counts.
     """
-    from PIL import Image, ImageDraw
-
     height, width = shape
     first = bool(outlines) and outlines[0][0]
-    start = np.full(shape, not first) if base is None else base
-    picture = Image.fromarray(np.where(start, np.uint8(255), np.uint8(0)))
-    pen = ImageDraw.Draw(picture)
+    mask = np.full(shape, not first) if base is None else base.copy()
     for counts, corners in outlines:
-        # Pillow counts from the centres of pixels.
-        pen.polygon([(x - 0.5, y - 0.5) for x, y in corners], fill=255 if counts else 0)
-    mask: NDArray[np.bool_] = np.asarray(picture) > 127
+        mask[inside(shape, corners)] = counts
     if not mask.any():
         raise InputError(
             f"received a mask that leaves none of {width}×{height} pixels",
             "expected some that count",
         )
     return mask
+
+
+def inside(shape: tuple[int, int], corners: Sequence[tuple[float, float]]) -> NDArray[np.bool_]:
+    """Return the pixels whose centres an outline winds around.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Height and width of the picture.
+    corners : sequence of (float, float)
+        x, y of the corners; the last is joined to the first.
+
+    Returns
+    -------
+    ndarray of shape (H, W), bool
+        True where the winding number is not zero.
+    """
+    height, width = shape
+    points = np.asarray(corners, np.float64)
+    turns = np.zeros((height, width + 1), np.int16)
+    for (x_0, y_0), (x_1, y_1) in zip(points, np.roll(points, -1, axis=0), strict=True):
+        way, low, high = (1, y_0, y_1) if y_0 < y_1 else (-1, y_1, y_0)
+        # Rows whose centres j + ½ the edge crosses, and the first centre right of the crossing.
+        top, bottom = np.clip(np.ceil(np.array([low, high]) - 0.5), 0, height).astype(int)
+        rows = np.arange(top, bottom)
+        if rows.size:
+            x = x_0 + (rows + 0.5 - y_0) * (x_1 - x_0) / (y_1 - y_0)
+            turns[rows, np.clip(np.ceil(x - 0.5), 0, width).astype(int)] += way
+    wound: NDArray[np.bool_] = np.cumsum(turns[:, :width], axis=1, dtype=np.int16) != 0
+    return wound
