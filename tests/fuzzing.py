@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import zlib
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,7 +116,20 @@ def mutated(files: dict[str, list[bytes]], seed: int, k: int) -> tuple[str, byte
     data = bytearray(samples[rng.integers(len(samples))])
     for _ in range(rng.integers(1, 5)):
         _spoil(data, samples, rng)
+    if kind == "PNG" and rng.random() < 0.7:
+        return kind, _mended(bytes(data))
     return kind, bytes(data)
+
+
+def _mended(data: bytes) -> bytes:
+    """Return a PNG with checksums that agree, or hardly anything would get past them."""
+    parts, at = [data[:8]], 8
+    while at + 8 <= len(data):
+        length = int.from_bytes(data[at : at + 4], "big")
+        chunk = data[at + 4 : at + 8 + length]
+        parts += [data[at : at + 4], chunk, zlib.crc32(chunk).to_bytes(4, "big")]
+        at += 12 + length
+    return b"".join(parts)
 
 
 def _spoil(data: bytearray, samples: list[bytes], rng: np.random.Generator) -> None:
@@ -176,7 +190,7 @@ def command_case(path: Path, good: list[Path], out: Path) -> None:
         code = main(["depth", *map(str, good), str(path), "-o", str(out), "-q"])
     assert code in (2, 3, 4), (code, said.getvalue())
     assert "Traceback" not in said.getvalue(), said.getvalue()
-    assert said.getvalue().startswith("error: "), said.getvalue()
+    assert "error: " in said.getvalue(), said.getvalue()
     assert printed.getvalue() == ""
     assert not out.exists() or not list(out.iterdir()), list(out.iterdir())
 
