@@ -222,9 +222,9 @@ def serve(seed: int, start: int, stop: int) -> None:
             except BaseException as error:
                 outcome = "FINDING " + "".join(traceback.format_exception(error))[-1500:]
             signal.alarm(0)
-            print(json.dumps([k, kind, outcome]), flush=True)  # noqa: T201
+            print(json.dumps([k, kind, outcome]), flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps([stop, "peak", peak]), flush=True)  # noqa: T201
+    print(json.dumps([stop, "peak", peak]), flush=True)
 
 
 def _good_frames(folder: Path) -> list[Path]:
@@ -292,13 +292,11 @@ def main() -> int:
         return 0
     report = fuzz(given.cases, given.seed, given.start)
     for (kind, outcome), n in sorted(report.counts.items()):
-        print(f"{n:7d}  {kind:24} {outcome}")  # noqa: T201
+        print(f"{n:7d}  {kind:24} {outcome}")
     for k, words in report.findings.items():
-        print(f"\ncase {k} of seed {given.seed}: {words}")  # noqa: T201
+        print(f"\ncase {k} of seed {given.seed}: {words}")
     megabytes = report.peak >> 20
-    print(  # noqa: T201
-        f"{report.cases} cases, {len(report.findings)} findings, peak memory {megabytes} MB"
-    )
+    print(f"{report.cases} cases, {len(report.findings)} findings, peak memory {megabytes} MB")
     return 1 if report.findings else 0
 
 

@@ -11,6 +11,7 @@ from varfocus import comparison
 from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.source import Focus, FocusOptions, Frames, load
 from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.memory import admit
 from varfocus.params import Params
 
 Numbers = Annotated[list[float] | None, Parameter(consume_multiple=True, negative=())]
@@ -50,6 +51,7 @@ def compare(
     """
     narrator = Narrator(talk)
     stack = load(source, focus, narrator)
+    admit(stack, Params("robust"), None)
     prepare_folder(output.parent, [output.name], overwrite)
     with narrator.bars() as progress:
         maps = comparison.compare(

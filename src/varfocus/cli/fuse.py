@@ -19,6 +19,7 @@ from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.fuse import Fused
 from varfocus.fuse import fuse as fuse_frames
 from varfocus.io.metadata import read_metadata
+from varfocus.memory import admit_pass, parse_size
 from varfocus.params import DEFAULT_METHOD, AlignParams, FuseParams, Method, Params, Resources
 from varfocus.pipeline import run
 from varfocus.progress import Progress
@@ -83,6 +84,8 @@ def fuse(
             for warning in result.warnings:
                 narrator.warn(warning)
         else:
+            limit = parse_size(resources.max_memory) if resources.max_memory else None
+            admit_pass(stack, limit)
             with native.use_threads(resources.threads):
                 fused = _with_depth(stack, apply_depth, fusion, progress)
     about = read_metadata(stack, keep_gps)
