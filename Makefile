@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup page demo test check slow bench sanitize reproduce evaluate quality clean
+.PHONY: help setup page demo test check slow bench sanitize licences nightly reproduce evaluate quality clean
 help:            ## Show this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -44,6 +44,17 @@ bench: $(STAMP)  ## Time the engine against plain NumPy, side by side
 
 sanitize: $(STAMP) ## The kernels' tests under AddressSanitizer and UBSan
 	PATH="$(CURDIR)/$(BIN):$$PATH" tests/native/run_sanitized.sh
+
+licences: $(STAMP) ## Licences of all dependencies, and known vulnerabilities where the network allows
+	-$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/python tests/licences.py
+
+nightly: $(STAMP) ## What trust rests on: 10 000 mutated files, 50 kills, 500 runs, sanitizers, licences
+	-$(BIN)/python -m pip install --quiet atheris
+	$(BIN)/python tests/fuzzing.py --cases 10000
+	$(BIN)/python tests/fuzz_probing.py --seconds 600
+	$(BIN)/python -m pytest -m slow tests/test_trust_*.py
+	$(MAKE) sanitize licences
 
 reproduce: $(STAMP) ## Repeat every experiment of the paper
 	$(BIN)/varfocus reproduce all --output reproduction --overwrite

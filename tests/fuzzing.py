@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import zlib
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,7 +116,20 @@ def mutated(files: dict[str, list[bytes]], seed: int, k: int) -> tuple[str, byte
     data = bytearray(samples[rng.integers(len(samples))])
     for _ in range(rng.integers(1, 5)):
         _spoil(data, samples, rng)
+    if kind == "PNG" and rng.random() < 0.7:
+        return kind, _mended(bytes(data))
     return kind, bytes(data)
+
+
+def _mended(data: bytes) -> bytes:
+    """Return a PNG with checksums that agree, or hardly anything would get past them."""
+    parts, at = [data[:8]], 8
+    while at + 8 <= len(data):
+        length = int.from_bytes(data[at : at + 4], "big")
+        chunk = data[at + 4 : at + 8 + length]
+        parts += [data[at : at + 4], chunk, zlib.crc32(chunk).to_bytes(4, "big")]
+        at += 12 + length
+    return b"".join(parts)
 
 
 def _spoil(data: bytearray, samples: list[bytes], rng: np.random.Generator) -> None:
@@ -176,7 +190,7 @@ def command_case(path: Path, good: list[Path], out: Path) -> None:
         code = main(["depth", *map(str, good), str(path), "-o", str(out), "-q"])
     assert code in (2, 3, 4), (code, said.getvalue())
     assert "Traceback" not in said.getvalue(), said.getvalue()
-    assert said.getvalue().startswith("error: "), said.getvalue()
+    assert "error: " in said.getvalue(), said.getvalue()
     assert printed.getvalue() == ""
     assert not out.exists() or not list(out.iterdir()), list(out.iterdir())
 
@@ -208,9 +222,9 @@ def serve(seed: int, start: int, stop: int) -> None:
             except BaseException as error:
                 outcome = "FINDING " + "".join(traceback.format_exception(error))[-1500:]
             signal.alarm(0)
-            print(json.dumps([k, kind, outcome]), flush=True)  # noqa: T201
+            print(json.dumps([k, kind, outcome]), flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps([stop, "peak", peak]), flush=True)  # noqa: T201
+    print(json.dumps([stop, "peak", peak]), flush=True)
 
 
 def _good_frames(folder: Path) -> list[Path]:
@@ -278,13 +292,11 @@ def main() -> int:
         return 0
     report = fuzz(given.cases, given.seed, given.start)
     for (kind, outcome), n in sorted(report.counts.items()):
-        print(f"{n:7d}  {kind:24} {outcome}")  # noqa: T201
+        print(f"{n:7d}  {kind:24} {outcome}")
     for k, words in report.findings.items():
-        print(f"\ncase {k} of seed {given.seed}: {words}")  # noqa: T201
+        print(f"\ncase {k} of seed {given.seed}: {words}")
     megabytes = report.peak >> 20
-    print(  # noqa: T201
-        f"{report.cases} cases, {len(report.findings)} findings, peak memory {megabytes} MB"
-    )
+    print(f"{report.cases} cases, {len(report.findings)} findings, peak memory {megabytes} MB")
     return 1 if report.findings else 0
 
 

@@ -542,6 +542,28 @@ def test_an_honest_bomb_is_refused_by_its_memory(capsys, tmp_path):
     assert files_below(tmp_path / "out") == set()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("depth", "-o", "OUT"),
+        ("fuse", "-o", "OUT/a.png"),
+        ("align", "-o", "OUT"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_every_command_asks_for_memory_first(capsys, tmp_path, command):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    good(folder)
+    (folder / "good2.png").write_bytes(PNG)
+    words = [word.replace("OUT", str(tmp_path / "out")) for word in command]
+    said = varfocus(capsys, words[0], folder, *words[1:], "--max-memory", "10kB")
+    assert said.code == 4, said.err
+    assert "frames of 19×11 need about" in said.err
+    assert "--max-memory" in said.err
+    assert not (tmp_path / "out").exists() or files_below(tmp_path / "out") == set()
+
+
 # Names
 
 

@@ -161,3 +161,28 @@ def admit(stack: FocusStack, params: Params, limit: int | None) -> None:
         f"expected at most {size_words(allowed)}, {why}",
         remedies,
     )
+
+
+def admit_pass(stack: FocusStack, limit: int | None) -> None:
+    """Refuse frames of which not even a few fit, for work that goes through them one by one.
+
+    Parameters
+    ----------
+    stack, limit
+        As for `admit`.
+
+    Raises
+    ------
+    TooLargeError
+        With the numbers, and what to do.
+    """
+    (height, width), channels = stack.shape, stack.channels
+    per_frame = (DECODED_AHEAD + 2) * channels * stack.dtype.itemsize
+    working = FUSION_BYTES[0] + (FUSION_BYTES[1] + 4) * channels
+    needed, allowed = height * width * (per_frame + working), allowed_bytes(limit)
+    if needed > allowed:
+        raise TooLargeError(
+            f"frames of {width}×{height} need about {size_words(needed)}, one after the other",
+            f"expected at most {size_words(allowed)}",
+            "Scale or crop the frames, free some memory, or raise --max-memory.",
+        )

@@ -419,13 +419,13 @@ class Params:
         return found
 
     @classmethod
-    def from_keywords(cls, method: str = DEFAULT_METHOD, **values: Any) -> Params:
+    def from_keywords(cls, method: str = DEFAULT_METHOD, /, **values: Any) -> Params:
         """Sort flat keywords into their stages.
 
         Parameters
         ----------
         method : str
-            Method.
+            Method; may be among the keywords instead.
         **values
             Any field of any stage.
 
@@ -439,6 +439,7 @@ class Params:
         ParameterError
             If a keyword is unknown or a value is out of range.
         """
+        method = values.pop("method", method)
         owner = {f.name: name for name, stage in STAGES.items() for f in fields(stage)}
         for key in values:
             if key not in owner:

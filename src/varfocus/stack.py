@@ -6,11 +6,13 @@ before the first frame is decoded.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -30,6 +32,12 @@ from varfocus.units import METRES, PixelSize, convert, unit_name
 
 FRAMES = "frames"
 """The unit of depth when no focus positions are known."""
+
+LARGEST_VALUE = 1e15
+"""Of floating-point pixels."""
+
+ORDINARY = 2.0**-10, 2.0**17
+"""Floating-point pixels of these sizes are taken as they are."""
 
 DECODED_AHEAD = 2
 """Frames that are decoded on threads while an earlier one is worked on."""
@@ -258,12 +266,21 @@ class FocusStack:
         """Number type of every frame."""
         return self.frames[0].dtype
 
-    @property
+    @cached_property
     def scale(self) -> float:
-        """Factor that maps pixel values to [0, 1]; 1 for floating-point frames."""
+        """Factor that maps pixel values to [0, 1].
+
+        1 for floating-point frames, unless their numbers are so large or small that contrast, of
+        which the kernels keep 2⁻⁴⁰ to 2²⁴, would leave its range: then the power of 2 that brings
+        the middle frame to [½, 1).
+        """
         if np.issubdtype(self.dtype, np.integer):
             return 1.0 / float(np.iinfo(self.dtype).max)
-        return 1.0
+        middle = self.read(len(self) // 2)
+        largest = float(max(middle.max(), -middle.min()))
+        if largest == 0.0 or ORDINARY[0] <= largest <= ORDINARY[1]:
+            return 1.0
+        return math.ldexp(1.0, min(-math.frexp(largest)[1], 100))  # a float32 itself
 
     @property
     def depths(self) -> NDArray[np.float64] | None:
@@ -307,6 +324,14 @@ class FocusStack:
                 "Replace them, for example by the mean of their neighbours, or leave the frame "
                 "out.",
             )
+        if np.issubdtype(pixels.dtype, np.floating):
+            largest = float(max(pixels.max(), -pixels.min()))
+            if largest > LARGEST_VALUE:  # contrast is of the fourth order in places
+                raise InputError(
+                    f"{frame.name}: values up to {largest:.3g}",
+                    f"expected none beyond {LARGEST_VALUE:g}, so that their contrast is a number",
+                    "Divide all frames by the same number.",
+                )
         return pixels
 
     def read_unit(self, k: int) -> NDArray[np.float32]:

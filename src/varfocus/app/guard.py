@@ -18,7 +18,7 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 CONTENT_POLICY = "; ".join(
@@ -43,6 +43,9 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
+
+LONGEST_PATH = 1024
+"""Letters in the path of a request."""
 
 SAFE_METHODS = ("GET", "HEAD")
 
@@ -77,7 +80,7 @@ class Guard:
         headers = Headers(scope=scope)
         refusal = self._refusal(scope, headers)
         if refusal is None and scope["type"] == "http" and self._brings_token(scope):
-            welcome = RedirectResponse("/", 303)
+            welcome = self._welcome(headers)
             welcome.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
             await welcome(scope, receive, self._with_headers(send))
         elif refusal is None and not self._has_cookie(headers):
@@ -88,6 +91,8 @@ class Guard:
             await self._refuse(refusal, scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+        if len(scope["path"]) > LONGEST_PATH:
+            return 414, "No address of this server is that long."
         host = headers.get("host", "")
         if host not in self._hosts:
             return 421, "This server does not answer to that name."
@@ -100,6 +105,17 @@ class Guard:
         if site != "same-origin" and not navigation and not self._follows_link(scope):
             return 403, "Requests must come from the page of this server."
         return None
+
+    @staticmethod
+    def _welcome(headers: Headers) -> Response:
+        """Return what leads on to the page once the cookie is set.
+
+        Whoever comes from elsewhere, such as the file that `varfocus app` opens, is not followed by
+        a strict cookie through a redirection, but is from a page of this server's own.
+        """
+        if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
+            return RedirectResponse("/", 303)
+        return HTMLResponse('<!doctype html><meta http-equiv="refresh" content="0;url=/">')
 
     def _follows_link(self, scope: Scope) -> bool:
         """Tell whether someone follows the printed link from another program, with the token."""

@@ -688,5 +688,5 @@ def white(stack: FocusStack) -> float:
     """Return what is shown as white: 1, but the brightest value of floating-point frames."""
     if np.issubdtype(stack.dtype, np.integer):
         return 1.0
-    peak = float(stack.read(len(stack) // 2).max())
+    peak = float(stack.read(len(stack) // 2).max()) * stack.scale
     return peak if peak > 0.0 else 1.0

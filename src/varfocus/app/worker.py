@@ -143,13 +143,12 @@ class Worker:
 
     def restart(self) -> None:
         """Stop whatever it does, at once, and begin anew."""
-        old_process, old_connection = self._process, self._connection
+        old_process = self._process
         dropped = list(self._waiting)
         self._outbox.put(None)
         self._spawn()
         old_process.terminate()
-        old_process.join()
-        old_connection.close()
+        old_process.join()  # whoever listens to it, or sends, now finds the line dead
         for job in dropped:
             self._report({"id": job, "kind": "dropped"})
 

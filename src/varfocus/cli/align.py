@@ -18,6 +18,7 @@ from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.focus import Focus
 from varfocus.job import keep_apart
+from varfocus.memory import admit_pass, parse_size
 from varfocus.params import AlignParams, Resources
 from varfocus.progress import track
 from varfocus.stack import FocusStack
@@ -52,6 +53,7 @@ def align(
     stack = load(source, focus, narrator)
     keep_apart(output, stack)
     names = file_names(stack)
+    admit_pass(stack, parse_size(resources.max_memory) if resources.max_memory else None)
     prepare_folder(output, [*names, export.RUN_RECORD], overwrite)
     (output / export.RUN_RECORD).unlink(missing_ok=True)
     with narrator.bars() as progress, native.use_threads(resources.threads):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import socket
 import sys
+import tempfile
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -91,9 +94,24 @@ def app(
     sys.stdout.write(f"{url}\n")
     sys.stdout.flush()
     narrator.say("The page is at this address; Ctrl-C ends it.")
-    if browser:
-        webbrowser.open(url)
-    server.run(sockets=[listener])
+    with doorway(url) as door:
+        if browser:
+            webbrowser.open(door)
+        server.run(sockets=[listener])
+
+
+@contextmanager
+def doorway(url: str) -> Iterator[str]:
+    """Write a private file that leads to the address, and yield where it is.
+
+    The command line of a browser can be read by every user of the machine; a file of mode 0600,
+    in a folder of its own, cannot.
+    """
+    with tempfile.TemporaryDirectory(prefix="varfocus-") as folder:
+        path = Path(folder) / "open.html"
+        path.touch(mode=0o600)
+        path.write_text(f'<!doctype html><meta http-equiv="refresh" content="0;url={url}">')
+        yield path.as_uri()
 
 
 def _listen(port: int) -> socket.socket:

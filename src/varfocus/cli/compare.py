@@ -12,6 +12,7 @@ from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.focus import Focus
+from varfocus.memory import admit
 from varfocus.params import Params
 
 Numbers = Annotated[list[float] | None, Parameter(consume_multiple=True, negative=())]
@@ -51,6 +52,7 @@ def compare(
     """
     narrator = Narrator(talk)
     stack = load(source, focus, narrator)
+    admit(stack, Params("robust"), None)
     prepare_folder(output.parent, [output.name], overwrite)
     with narrator.bars() as progress:
         maps = comparison.compare(

@@ -20,6 +20,7 @@ from varfocus.focus import Focus
 from varfocus.fuse import Fused
 from varfocus.fuse import fuse as fuse_frames
 from varfocus.io.metadata import read_metadata
+from varfocus.memory import admit_pass, parse_size
 from varfocus.params import (
     DEFAULT_METHOD,
     AlignParams,
@@ -92,6 +93,8 @@ def fuse(
             for warning in result.warnings:
                 narrator.warn(warning)
         else:
+            limit = parse_size(resources.max_memory) if resources.max_memory else None
+            admit_pass(stack, limit)
             with native.use_threads(resources.threads):
                 fused = _with_depth(stack, apply_depth, fusion, progress)
     about = read_metadata(stack, keep_gps)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from varfocus.arrays import Array
 from varfocus.energy import DataTerm
 from varfocus.minimise.admm import linearised_admm, quadratic_penalty
@@ -57,6 +59,17 @@ def minimise(
     Solution
         As the solver gives it.
     """
+    with np.errstate(over="ignore", invalid="ignore"):  # a finite energy is checked for instead
+        return _chosen(data, d, params, callback, weight)
+
+
+def _chosen(
+    data: DataTerm,
+    d: Array,
+    params: SolverParams,
+    callback: Callback | None,
+    weight: Array | None,
+) -> Solution:
     if params.regulariser == "tv" and not params.bregman:
         return MINIMISERS[params.solver](data, d, params, callback)
     choices: Mapping[str, Regulariser] = {

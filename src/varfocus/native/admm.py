@@ -59,7 +59,9 @@ def linearised_admm(
     g = np.zeros((2, *d.shape), np.float32)
     b, lam = np.zeros_like(g), params.lam
     r = d + np.float32(params.tau) * native.slope(a, d)
+    last_good, nothing = np.empty_like(d), np.broadcast_to(np.float32(0.0), g.shape)
     for k in range(params.iterations):
+        np.copyto(last_good, d)  # the update overwrites it
         u = _solve(r, e_x, lam, threads)
         grows = lam * params.growth <= lam_max
         factor = params.growth if grows else 1.0
@@ -70,7 +72,7 @@ def linearised_admm(
         lam *= factor
         trace.record(data + params.alpha * tv, constraint, change)
         state: State = State(d, g, b, lam)
-        check_finite(trace, State(start, g, b, params.lam))
+        check_finite(trace, State(last_good, nothing, nothing, params.lam))
         if callback is not None:
             callback(k + 1, state, trace)
         if change < params.tolerance**2 * d.size:
