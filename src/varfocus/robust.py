@@ -27,6 +27,7 @@ from varfocus.minimise import Solution, huber_primal_dual, linearised_admm
 from varfocus.minimise.semi_global import PATHS
 from varfocus.operators import K, magnitude
 from varfocus.params import Params, RobustParams, SolverParams
+from varfocus.plain import settle
 from varfocus.progress import Progress, silent, track
 from varfocus.regulariser import TGV, HuberTV
 from varfocus.scales import SCALES, Scales, two_scales
@@ -161,8 +162,8 @@ def solve(
     d_0 = found.start() * np.float32(model.step)
     progress("searching", 1, 1)
     solution = refine(found.term(), model, d_0, weight, chosen, progress)
-    index = solution.d
     progress("judging", 0, 1)
+    index = settle(solution.d, weight, chosen.cut * model.peak_width)
     margin, bend, cost = judge(found, model, index)
     progress("judging", 1, 1)
     sharpened = None

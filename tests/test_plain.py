@@ -1,0 +1,88 @@
+"""Plain areas: no depth jumps inside them, and nothing else changes."""
+
+import numpy as np
+import pytest
+
+from varfocus import plain
+from varfocus.plain import closest, settle
+
+NEAR, FAR, JUMP = 3.0, 10.0, 1.5
+
+
+def scene():
+    """Return a depth map with a jump at column 30, and weights with a plain area around it."""
+    index = np.full((60, 80), FAR, np.float32)
+    index[:, :30] = NEAR
+    weight = np.ones((60, 80), np.float32)
+    weight[20:40, 22:62] = 4.0  # its edge towards the near side is at column 22
+    return index, weight
+
+
+def test_the_smaller_side_of_a_plain_area_joins_the_larger():
+    index, weight = scene()
+    settled = settle(index, weight, JUMP)
+    assert (settled[20:40, 22:] == FAR).all()
+    untouched = np.ones(index.shape, bool)
+    untouched[20:40, 22:30] = False
+    np.testing.assert_array_equal(settled[untouched], index[untouched])
+
+
+def test_near_may_be_the_larger_side():
+    index, weight = scene()
+    settled = settle(np.float32(FAR + NEAR) - index, weight, JUMP)
+    assert (settled[20:40, 22:62] == NEAR).all()
+
+
+def test_strays_follow_a_slope():
+    index, weight = scene()
+    slope = np.broadcast_to(0.05 * np.arange(60, dtype=np.float32)[:, None], (60, 80))
+    index = np.where(index == FAR, index + slope, index).astype(np.float32)
+    settled = settle(index, weight, JUMP)
+    assert np.abs(settled - (FAR + slope))[20:40, 22:].max() < 0.7  # half the height of the area
+
+
+@pytest.mark.parametrize("frames", [0.0, 1.4])
+def test_without_a_gap_on_the_rim_nothing_moves(frames):
+    index, weight = scene()
+    index = np.where(index == FAR, np.float32(NEAR + frames), index).astype(np.float32)
+    np.testing.assert_array_equal(settle(index, weight, JUMP), index)
+
+
+def test_slopes_are_no_jumps():
+    index, weight = scene()
+    index[:] = np.linspace(0.0, 14.0, 80, dtype=np.float32)
+    np.testing.assert_array_equal(settle(index, weight, JUMP), index)
+
+
+def test_small_areas_and_texture_are_left_alone():
+    index, weight = scene()
+    weight[:] = 1.0
+    weight[25:35, 25:35] = 4.0
+    assert weight[weight > plain.PLAIN].size < plain.LEAST
+    np.testing.assert_array_equal(settle(index, weight, JUMP), index)
+
+
+def test_the_order_of_rows_columns_and_depths_does_not_matter():
+    index, weight = scene()
+    rng = np.random.default_rng(0)
+    index += rng.normal(0.0, 0.1, index.shape).astype(np.float32)  # no two distances tie twice
+    plainly = settle(index, weight, JUMP)
+    assert (plainly != index).any()
+    np.testing.assert_array_equal(settle(-index, weight, JUMP), -plainly)
+    turned = settle(np.ascontiguousarray(index.T), np.ascontiguousarray(weight.T), JUMP).T
+    np.testing.assert_array_equal(turned != index, plainly != index)
+
+
+@pytest.mark.parametrize("largest", [2**20, 500])
+def test_the_closest_pixel_is_found(monkeypatch, largest):
+    monkeypatch.setattr(plain, "LARGEST", largest)
+    rng = np.random.default_rng(1)
+    source, wanted = rng.random((50, 70)) < 0.01, rng.random((50, 70)) < 0.3
+    rows, columns = closest(source, wanted)
+    assert source[rows, columns].all()
+    y, x = np.nonzero(wanted)
+    sources = np.argwhere(source)
+    least = np.hypot(sources[:, :1] - y, sources[:, 1:] - x).min(axis=0)
+    found = np.hypot(rows - y, columns - x)
+    step = np.ceil(np.sqrt(source.size / largest))
+    assert (found <= least + (0 if step == 1 else 3 * step)).all()
