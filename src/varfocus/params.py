@@ -497,9 +497,7 @@ class Limits:
     max_side
         Pixels along one side of a frame.
     max_pixels
-        Pixels in one frame that is decoded whole: about 23 000 × 23 000.
-    max_mosaic_pixels
-        Pixels in one frame that can be decoded in parts: about 131 000 × 131 000.
+        Pixels in one frame, unless its file allows to decode it in parts.
     max_frames
         Frames in one stack.
     max_file_size
@@ -508,12 +506,11 @@ class Limits:
 
     max_side: int = 2**17
     max_pixels: int = 2**29
-    max_mosaic_pixels: int = 2**34
     max_frames: int = 2**14
     max_file_size: str = "1TB"
 
     def __post_init__(self) -> None:
-        for name in ("max_side", "max_pixels", "max_mosaic_pixels", "max_frames"):
+        for name in ("max_side", "max_pixels", "max_frames"):
             _whole(self, name, 1)
         parse_size(self.max_file_size)
 

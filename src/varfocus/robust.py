@@ -163,7 +163,9 @@ def solve(
     progress("searching", 1, 1)
     solution = refine(found.term(), model, d_0, weight, chosen, progress)
     progress("judging", 0, 1)
-    index = settle(solution.d, weight, chosen.cut * model.peak_width)
+    index = solution.d
+    if chosen.edges != "off":
+        index = settle(index, weight, chosen.cut * model.peak_width)
     margin, bend, cost = judge(found, model, index)
     progress("judging", 1, 1)
     sharpened = None

@@ -66,14 +66,11 @@ class Header:
             raise too_large(
                 f"claims {width}×{height} pixels", f"{limits.max_side} pixels a side", "--max-side"
             )
-        most, option = limits.max_pixels, "--max-pixels"
-        if self.windowed:
-            most, option = limits.max_mosaic_pixels, "--max-mosaic-pixels"
-        if width * height > most:
+        if width * height > limits.max_pixels and not self.windowed:
             raise too_large(
                 f"claims {width}×{height} = {width * height} pixels",
-                f"{most} pixels a frame",
-                option,
+                f"{limits.max_pixels} pixels a frame",
+                "--max-pixels",
             )
 
     @property
