@@ -147,6 +147,13 @@ def test_names_that_collide_keep_their_suffix(tmp_path, images):
     assert sorted(names(tmp_path)) in (["a", "a.TIFF"], ["a", "a.tif"])
 
 
+def test_zarr_stores_are_stacks(tmp_path, images):
+    zarr = pytest.importorskip("zarr")
+    for name in ("a.zarr", "deep/b.zarr"):
+        zarr.save(tmp_path / "in" / name, images)
+    assert names(tmp_path / "in") == ["a", "deep/b"]
+
+
 def test_nothing_found_says_what_was_passed_over(tmp_path, images):
     Image.fromarray(images[0]).save(tmp_path / "one.png")
     with pytest.raises(NoFramesError, match="1 single picture"):
@@ -674,6 +681,28 @@ def test_watching_does_what_comes_and_survives_a_restart(tmp_path, images):
         assert process.returncode == 0, said
     assert results(output) == {"a", "b"}
     assert not [name for name in files_below(output) if name.endswith(".part")]
+
+
+def test_a_stack_that_was_not_complete_is_done_when_it_is(tmp_path, images):
+    root, output = tmp_path / "in", tmp_path / "out"
+    root.mkdir()
+    tifffile.imwrite(tmp_path / "z.tif", images, photometric="minisblack")
+    content = (tmp_path / "z.tif").read_bytes()
+    (root / "z.tif").write_bytes(content[: len(content) // 2])  # and the instrument pauses
+    arguments = ("batch", root, "-o", output, "--watch", "--settle", 0.2, "--no-report", "--json")
+
+    def counts() -> dict[str, int]:
+        path = output / "summary.json"
+        return json.loads(path.read_text())["counts"] if path.exists() else {}
+
+    with running(*arguments) as process:
+        wait_until(lambda: counts().get("failed"), "failure", process)
+        (root / "z.tif").write_bytes(content)
+        wait_until(lambda: counts().get("done"), "result", process)
+        process.send_signal(signal.SIGTERM)  # as polite as Ctrl-C
+        said = process.communicate(timeout=PATIENCE)[0]
+    assert process.returncode == 0, said
+    assert counts()["failed"] == 0
 
 
 def test_watching_wants_one_folder(plate, tmp_path, capsys):

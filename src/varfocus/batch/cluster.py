@@ -60,7 +60,7 @@ def connect(address: str) -> Client:
         from distributed import Client
     except ImportError as error:
         raise MissingExtraError("Clusters", "distributed", "cluster") from error
-    logging.getLogger("distributed").setLevel(logging.ERROR)  # what matters is said by the batch
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said by the batch
     try:
         return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except ValueError as error:
@@ -98,7 +98,8 @@ class Cluster:
         self._client, self._events = client, events
         self._threads, self._lost_after = threads or 1, lost_after
         self._topic = f"varfocus-{secrets.token_hex(8)}"
-        self._under_way: dict[str, tuple[Ticket, Future[Any]]] = {}
+        self._under_way: dict[Any, Ticket] = {}
+        self._futures: dict[Any, Future[Any]] = {}
         self._signs: dict[str, tuple[float, float]] = {}
         self._away_since: float | None = None
         self._tended = 0.0
@@ -134,7 +135,8 @@ class Cluster:
         key = self._key(ticket)
         shunned = self._silent | self._failed_at.get(ticket.number, set())
         others = [address for address in self._signs if address not in shunned] if shunned else []
-        future = self._client.submit(
+        self._under_way[key] = ticket  # first: its outcome may come before the call returns
+        self._futures[key] = future = self._client.submit(
             attend_here,
             order,
             self._topic,
@@ -145,7 +147,6 @@ class Cluster:
             workers=others or None,
             allow_other_workers=bool(others),  # should those go too
         )
-        self._under_way[key] = ticket, future
         future.add_done_callback(self._done)
 
     def _key(self, ticket: Ticket) -> str:
@@ -168,13 +169,13 @@ class Cluster:
         if future.status == "finished":
             self._finished[future.key] = time.monotonic()
             return
-        found = self._under_way.pop(future.key, None)
-        if found is None:
+        ticket = self._under_way.pop(future.key, None)
+        if ticket is None:
             return  # given to another worker meanwhile
         if future.status == "error":
-            self._conclude(found[0], _translated(future.exception(timeout=CONNECT_SECONDS)))
+            self._conclude(ticket, _translated(future.exception(timeout=CONNECT_SECONDS)))
         else:
-            self._conclude(found[0], _lost("the cluster dropped it"))
+            self._conclude(ticket, _lost("the cluster dropped it"))
 
     def _conclude(self, ticket: Ticket, outcome: dict[str, Any]) -> None:
         """Pass on an outcome; where an attempt was lost, the next is not made."""
@@ -210,18 +211,20 @@ class Cluster:
             if key not in self._under_way:
                 del self._finished[key]
             elif now - at > self._lost_after:
-                self._conclude(self._under_way.pop(key)[0], _lost("its outcome did not arrive"))
+                self._conclude(self._under_way.pop(key), _lost("its outcome did not arrive"))
+        for key in [key for key in self._futures if key not in self._under_way]:
+            del self._futures[key]  # which tells the scheduler to forget it
 
     def _take_back(self) -> None:
         """Count the orders of silent workers as lost."""
         for address, keys in self._client.processing(list(self._silent)).items():
             for key in keys:
-                found = self._under_way.pop(key, None)
-                if found is None:
+                ticket = self._under_way.pop(key, None)
+                if ticket is None:
                     continue
-                self._client.cancel([found[1]])
+                self._client.cancel([self._futures[key]])
                 words = f"the worker {address} gave no sign of life for {self._lost_after:g} s"
-                self._conclude(found[0], _lost(words))
+                self._conclude(ticket, _lost(words))
 
     def _workers(self) -> dict[str, dict[str, Any]]:
         info = self._client.scheduler_info(n_workers=-1)
@@ -242,7 +245,7 @@ class Cluster:
 
     def close(self) -> None:
         """Drop what is under way: waiting orders at once, those at work when they next look up."""
-        left = [future for _, future in self._under_way.values()]
+        left = [future for key, future in self._futures.items() if key in self._under_way]
         self._under_way.clear()
         with contextlib.suppress(Exception):  # the cluster may be gone
             self._client.unsubscribe_topic(self._topic)

@@ -65,6 +65,7 @@ class Summary:
     def __init__(self, output: Path, total: int | None, command: str = "") -> None:
         self._output, self.total, self._command = output, total, command
         self._entries: dict[int, dict[str, Any]] = {}
+        self._numbers: dict[str, int] = {}
         self._counts = dict.fromkeys(("done", "kept", "failed"), 0)
         self._pictures: dict[int, list[str]] = {}
         self._earlier = _seconds_of_earlier(output / "summary.json")
@@ -89,11 +90,17 @@ class Summary:
         return [entry for entry in self.entries if entry["status"] == "failed"]
 
     def add(self, number: int, name: str, source: str, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Take note of an outcome of `varfocus.batch.process`, and return its entry."""
+        """Take note of an outcome of `varfocus.batch.process`, and return its entry.
+
+        A stack that was done again, for it had changed, has one entry: the last.
+        """
         told = {**outcome, **outcome.get("facts", {}), "name": name, "source": source}
         entry = {column: told.get(column) for column in COLUMNS}
         if entry["status"] == "kept":
             entry["seconds"] = self._earlier.get(name)
+        number = self._numbers.setdefault(name, number)
+        if number in self._entries:
+            self._counts[self._entries[number]["status"]] -= 1
         self._entries[number] = entry
         self._counts[outcome["status"]] += 1
         if outcome.get("thumbnails") and len(self._pictures) < SHOWN_RESULTS:
