@@ -576,6 +576,7 @@ ODD_NAMES = [
     "[brackets]*_%d.png",
     "“quotes” 'and' \"more\"_%d.png",
     "\u202etxt_%d.png",
+    "<img src=x onerror=alert(1)>_%d.png",
 ]
 
 
@@ -588,7 +589,8 @@ def test_odd_names_go_all_the_way(capsys, tmp_path, name):
             (folder / (name % k)).write_bytes(by_pillow(frame, "PNG"))
         except OSError:
             pytest.skip("this file system has no such names")
-    report = ["--method", "classic", *(["--no-report"] if name.isprintable() else [])]
+    plain = name.isprintable() and "<" not in name  # the others must not break the report
+    report = ["--method", "classic", *(["--no-report"] if plain else [])]
     said = varfocus(capsys, "depth", folder, "-o", tmp_path / "out", *report)
     assert said.code == 0, said.err
     assert "\x1b[31m" not in said.err + said.out
@@ -596,3 +598,7 @@ def test_odd_names_go_all_the_way(capsys, tmp_path, name):
     paths = [Path(file["path"]) for file in record["input"]["files"]]
     assert paths == [folder / (name % k) for k in range(4)]
     assert all(path.is_file() for path in paths)
+    if not plain:
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert "<img src=x" not in page
+        assert page.rstrip().endswith("</html>")

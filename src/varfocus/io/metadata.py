@@ -20,6 +20,8 @@ _DESCRIPTION = 0x010E
 _KEPT = (_DESCRIPTION, 0x010F, 0x0110, 0x0132, 0x013B, 0x8298)
 # Maker note (its offsets break, and it may tell the place), size in pixels, and interoperability.
 _DROPPED = (0x927C, 0xA002, 0xA003, 0xA005)
+_FORMATS = ("PNG", "JPEG", "TIFF", "BMP")
+"""Pillow would try all that it knows, of which some start other programs."""
 _SPACES = {1: b"GRAY", 3: b"RGB "}
 
 
@@ -62,7 +64,7 @@ def read_metadata(stack: FocusStack, keep_gps: bool = False) -> Metadata:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(first.path) as image:
+            with Image.open(first.path, formats=_FORMATS) as image:
                 icc = image.info.get("icc_profile") or b""
                 exif = image.getexif()
                 if first.format == "TIFF":  # microscopes keep there how the file is laid out
