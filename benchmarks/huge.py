@@ -86,10 +86,10 @@ def mosaic_tiff(path: Path, side: int, scenes: list[np.ndarray]) -> None:
             )
 
 
-def one(path: Path, out: Path, limit: str, kind: str) -> dict[str, float]:
+def one(path: Path, out: Path, limit: str, kind: str, edges: str) -> dict[str, object]:
     """Work through one mosaic in this process, and return what it took."""
     stack = io.read_stack(path)
-    params = Params.from_keywords("robust", align="none")
+    params = Params.from_keywords("robust", align="none", edges=edges)
     planned = mosaic.in_tiles(stack, params, memory.parse_size(limit))
     stages: dict[str, list[float]] = {}
 
@@ -104,6 +104,7 @@ def one(path: Path, out: Path, limit: str, kind: str) -> dict[str, float]:
         "seconds": time.perf_counter() - began,
         "cpu_seconds": time.process_time() - cpu,
         "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        "edges": edges,
         "tile": planned.side,
         "scratch_bytes": planned.scratch,
         "stages": {name: end - start for name, (start, end) in stages.items()},
@@ -163,18 +164,17 @@ def main() -> None:
     parser.add_argument("--sides", type=int, nargs="*", default=[1000, 2000, 4000, 6000, 12000])
     parser.add_argument("--memory", default="3.6GB")
     parser.add_argument("--format", default="tiff")
+    parser.add_argument("--edges", default="auto", help="off: without the edge stage")
     parser.add_argument("--seams", type=int, metavar="SIDE")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.one:
-        print(
-            json.dumps(one(Path(chosen.one[0]), Path(chosen.one[1]), chosen.memory, chosen.format))
-        )
+        print(json.dumps(one(*map(Path, chosen.one), chosen.memory, chosen.format, chosen.edges)))
         return
     chosen.folder.mkdir(parents=True, exist_ok=True)
     target = RESULTS / "huge.json"
-    results = json.loads(target.read_text()) if target.exists() else {"runs": {}}
+    results = {"runs": {}} | (json.loads(target.read_text()) if target.exists() else {})
     scenes = pieces(chosen.folder / "pieces.npy")
     if chosen.seams:
         results["seams"] = seams(chosen.folder, scenes, chosen.seams)
@@ -185,9 +185,10 @@ def main() -> None:
             mosaic_tiff(path, side, scenes)
         out = chosen.folder / f"out{side}"
         command = [sys.executable, __file__, str(chosen.folder), "--memory", chosen.memory]
-        command += ["--format", chosen.format, "--one", str(path), str(out)]
+        command += ["--format", chosen.format, "--edges", chosen.edges]
+        command += ["--one", str(path), str(out)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        results["runs"][str(side)] = found = json.loads(done.stdout)
+        results["runs"][f"{side} {chosen.edges}"] = found = json.loads(done.stdout)
         print(json.dumps(found))
         if not chosen.keep:
             path.unlink()

@@ -13,7 +13,7 @@ from varfocus import native, simulate
 from varfocus.edges import enough_frames, sharpen, unveiled
 from varfocus.edges.judge import judge, plain_error
 from varfocus.edges.render import Patch, convolved, kernel, render
-from varfocus.edges.scale import blur_scale
+from varfocus.edges.scale import Part, blur_scale
 from varfocus.edges.sides import find_sides
 from varfocus.edges.stage import decide
 from varfocus.fuse import fuse
@@ -228,7 +228,8 @@ def test_a_closed_switch_leaves_every_bit():
 def test_the_blur_is_measured(scene):
     x = np.arange(len(scene.frames), dtype=np.float64)
     index = scene.truth_index.astype(np.float32)
-    found = blur_scale(list(scene.frames), 1 / 255, index, x, np.ones(index.shape, bool))
+    part = Part(list(scene.frames), index, np.ones(index.shape, bool))
+    found = blur_scale([part], 1 / 255, x)
     # The far end is blurred by σ = 7 px when the near end is in focus.
     assert found.position[-1] == pytest.approx(7.0, rel=0.08)
 

@@ -2,56 +2,278 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tifffile
+from PIL import Image
 
-from varfocus import mosaic, native
-from varfocus.params import Params
+from command_line import varfocus
+from varfocus import memory, mosaic, native, read_stack
+from varfocus.errors import OutputExistsError, ParameterError, TooLargeError
+from varfocus.export.mosaic import halved
+from varfocus.params import Params, Resources
 from varfocus.pipeline import run
+from varfocus.saved import load_result
+from varfocus.scratch import Scratch, percentile
 from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
+from varfocus.tiles import GRID, tiles
+from varfocus.units import PixelSize
 
-pytestmark = pytest.mark.skipif(not native.in_use(), reason="needs the engine")
-
-SIDE = 128
-"""Of the tiles, so that a small image has many."""
+needs_engine = pytest.mark.skipif(not native.in_use(), reason="needs the engine")
 
 ROOM = 3_000_000
-"""Bytes for bands of rows: a dozen of them."""
+"""Bytes for bands of rows: a dozen of them in a small image."""
+
+PRODUCTS = ("depth", "confidence", "uncertainty", "fused", "source")
 
 
 def in_small_tiles(stack: FocusStack, params: Params, folder: Path, kind="tiff", **options):
-    planned = replace(mosaic.in_tiles(stack, params, 2 * 10**9), side=SIDE, room=ROOM)
+    planned = replace(mosaic.in_tiles(stack, params, 2 * 10**9), side=128, room=ROOM)
     return mosaic.run(stack, params, planned, folder, kind, **options)
 
 
-def read_maps(files) -> dict[str, np.ndarray]:
-    return {name: tifffile.imread(path) for name, path in files.items() if path.suffix == ".tif"}
+def plain(**parameters) -> Params:
+    return Params.from_keywords("robust", align="none", **parameters)
 
 
-def scene_stack(name: str) -> FocusStack:
-    stack = simulate(name, shape=(333, 421), n=9, seed=2).stack
-    if name != "textureless":
-        return stack
-    frames = np.stack(list(stack))
-    frames[:, 60:300, 100:360] = 117  # a plain area larger than any tile
-    return FocusStack.from_array(frames)
+def as_whole(maps, result) -> None:
+    for product in PRODUCTS:
+        np.testing.assert_array_equal(maps[product], getattr(result, product), err_msg=product)
 
 
-@pytest.mark.parametrize("name", ["steps", "textureless", "cone"])
-def test_tiles_change_nothing(tmp_path, name):
-    stack = scene_stack(name)
-    params = Params.from_keywords("robust", align="none", edges="off", unknown="nan")
-    whole = run(stack, params)
-    done = in_small_tiles(stack, params, tmp_path)
-    maps = read_maps(done.files)
-    for product in ("depth", "confidence", "uncertainty", "fused", "source"):
-        np.testing.assert_array_equal(maps[product], getattr(whole, product), err_msg=product)
-    told, expected = done.record, whole.record()
+@pytest.fixture(scope="module")
+def stack() -> FocusStack:
+    made = simulate("steps", shape=(190, 267), n=6, seed=2, colour=True).stack
+    return made.with_focus(2.0 * np.arange(6), "um").with_pixel_size(PixelSize(0.5, 0.5, "um"))
+
+
+@pytest.fixture(scope="module")
+def whole(stack):
+    return run(stack, plain(edges="off"))
+
+
+@pytest.fixture(scope="module")
+def written(stack, tmp_path_factory):
+    return in_small_tiles(stack, plain(edges="off"), tmp_path_factory.mktemp("tiled"))
+
+
+@needs_engine
+def test_tiles_change_nothing(whole, written):
+    maps = {name: tifffile.imread(written.files[name]) for name in PRODUCTS}
+    as_whole(maps, whole)
+    told, expected = written.record, whole.record()
     for key in ("parameters", "input", "depth", "undetermined_pixels", "findings", "uncertainty"):
         assert told[key] == expected[key], key
     assert told["confidence"]["mean"] == pytest.approx(expected["confidence"]["mean"], rel=1e-6)
+    assert json.loads(written.files["run"].read_text()) == told
+
+
+@needs_engine
+def test_a_plain_area_larger_than_any_tile(tmp_path):
+    """Paths carry their costs across it: tiles by themselves could not know."""
+    frames = simulate("textureless", shape=(300, 310), n=6, seed=2, colour=False).frames
+    frames[:, 40:270, 60:290] = 117
+    stack = FocusStack.from_array(frames)
+    params = plain(edges="off", unknown="nan")
+    done = in_small_tiles(stack, params, tmp_path)
+    as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, run(stack, params))
+    assert done.record["depth"]["unknown_pixels"] > 0
+
+
+@needs_engine
+def test_the_edge_stage_in_tiles(stack, tmp_path):
+    whole = run(stack, plain())
+    assert whole.findings["edges"] is not None, "the scene has no occlusion to speak of"
+    done = in_small_tiles(stack, plain(), tmp_path)
+    as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
+    assert done.record["findings"] == whole.findings
+
+
+@pytest.mark.slow
+@needs_engine
+def test_the_edge_stage_in_tiles_that_do_not_see_all(tmp_path):
+    """Large enough that tiles with their surroundings are parts of the image."""
+    some = [
+        simulate(name, shape=(500, 500), n=6, colour=False).frames for name in ("steps", "wire")
+    ]
+    rows = [np.concatenate([some[(i + j) % 2] for j in range(4)], axis=2) for i in range(3)]
+    stack = FocusStack.from_array(np.concatenate(rows, axis=1))
+    whole = run(stack, plain())
+    done = in_small_tiles(stack, plain(), tmp_path)
+    as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
+    assert done.record["findings"] == whole.findings
+
+
+@needs_engine
+def test_ome_zarr_is_valid_and_the_same(stack, whole, tmp_path):
+    pytest.importorskip("zarr")
+    models = pytest.importorskip("ome_zarr_models.v05.image")
+    import zarr
+
+    done = in_small_tiles(stack, plain(edges="off"), tmp_path, "zarr")
+    for name in PRODUCTS:
+        image = models.Image.from_zarr(zarr.open_group(done.files[name], mode="r"))
+        (multiscale,) = image.ome_attributes.multiscales
+        assert multiscale.name == name
+        assert [axis.unit for axis in multiscale.axes if axis.type == "space"] == ["micrometer"] * 2
+    saved = load_result(tmp_path)
+    np.testing.assert_array_equal(saved.depth, whole.depth)
+    np.testing.assert_array_equal(saved.confidence, whole.confidence)
+    np.testing.assert_array_equal(saved.uncertainty, whole.uncertainty)
+    np.testing.assert_array_equal(saved.fused, whole.fused)
+    assert not list(tmp_path.glob(".*")), "nothing is left behind"
+
+
+@needs_engine
+def test_a_region_of_a_result(whole, written, capsys, tmp_path):
+    folder = written.files["run"].parent
+    part = load_result(folder, region=(20, 30, 100, 50))
+    np.testing.assert_array_equal(part.depth, whole.depth[30:80, 20:120])
+    np.testing.assert_array_equal(part.fused, whole.fused[30:80, 20:120])
+    with pytest.raises(ParameterError, match="inside 267 × 190"):
+        load_result(folder, region=(200, 0, 100, 50))
+    region = ["--region", "20,30,100,50"]
+    done = varfocus(capsys, "measure", folder, *region, "--json")
+    assert json.loads(done.out)["pixels"] == 5000
+    done = varfocus(capsys, "export", folder, *region, "-o", tmp_path / "part.npz")
+    assert done.code == 0, done.err
+    assert np.load(tmp_path / "part.npz")["depth"].shape == (50, 100)
+
+
+@needs_engine
+def test_maps_that_do_not_fit_say_what_to_do(written, monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 100_000)
+    with pytest.raises(TooLargeError, match="--region"):
+        load_result(written.files["run"].parent)
+
+
+@needs_engine
+def test_coarser_levels(written, monkeypatch, stack, tmp_path):
+    monkeypatch.setattr("varfocus.export.mosaic.COARSEST", 64)
+    done = in_small_tiles(stack, plain(edges="off"), tmp_path)
+    with tifffile.TiffFile(done.files["depth"]) as file:
+        levels = [level.asarray() for level in file.series[0].levels]
+    assert [level.shape for level in levels] == [(190, 267), (95, 134), (48, 67), (24, 34)]
+    for fine, coarse in pairwise(levels):
+        np.testing.assert_array_equal(coarse, halved(fine))
+
+
+def test_a_coarser_level_knows_what_is_known():
+    image = np.array([[1, np.nan, 5], [3, np.nan, np.nan], [np.nan, np.nan, 7]], np.float32)
+    np.testing.assert_array_equal(halved(image), np.array([[2, 5], [np.nan, 7]], np.float32))
+    numbers = np.arange(12, dtype=np.uint16).reshape(3, 4)
+    np.testing.assert_array_equal(halved(numbers, numbers=True), [[0, 2], [8, 10]])
+
+
+@pytest.fixture
+def small_plans(monkeypatch):
+    """Let a small image be too large for a small memory."""
+    monkeypatch.setattr(mosaic, "OVERHEAD", 0)
+    monkeypatch.setattr(mosaic, "SIDES", (128,))
+    monkeypatch.setattr(mosaic, "tile_bytes", lambda *_: ROOM)
+
+
+@needs_engine
+def test_the_command_line_chooses(capsys, stack, whole, tmp_path, small_plans):
+    path = tmp_path / "stack.tif"
+    frames = np.stack(list(stack))
+    tifffile.imwrite(path, frames, tile=(64, 64), photometric="rgb", metadata=None)
+    options = ["--edges", "off", "--align", "none", "--z-step", "2um", "--pixel-size", "0.5um"]
+    command = ["depth", path, "-o", tmp_path / "out", *options]
+    done = varfocus(capsys, *command, "--max-memory", "8MB")
+    assert done.code == 0, done.err
+    assert "in tiles of 128×128" in done.err
+    np.testing.assert_array_equal(load_result(tmp_path / "out").depth, whole.depth)
+    assert varfocus(capsys, *command, "--max-memory", "8MB").code == OutputExistsError.exit_code
+    # Another format takes the place of all of it, and enough memory that of tiles.
+    again = [*command, "--overwrite", "--quiet"]
+    assert varfocus(capsys, *again, "--max-memory", "8MB", "--tiled-format", "zarr").code == 0
+    assert (tmp_path / "out" / "depth.ome.zarr").is_dir()
+    assert not (tmp_path / "out" / "fused.tif").exists()
+    assert varfocus(capsys, *again).code == 0
+    assert not list((tmp_path / "out").glob("*.zarr"))
+    np.testing.assert_array_equal(load_result(tmp_path / "out").depth, whole.depth)
+
+
+@needs_engine
+def test_what_cannot_be_done_in_tiles(stack, small_plans):
+    tight = Resources(max_memory="8MB")
+    assert mosaic.plan(stack, plain(), Resources(max_memory="2GB")) is None
+    assert mosaic.plan(stack, Params.from_keywords("paper"), tight) is None
+    with pytest.raises(ParameterError, match="Align them before"):
+        mosaic.plan(stack, Params.from_keywords("robust", align="affine"), tight)
+    with pytest.raises(TooLargeError, match="even in tiles"):
+        mosaic.plan(stack, plain(), Resources(max_memory="1MB"))
+
+
+@needs_engine
+def test_frames_without_parts_are_unpacked(stack, whole, tmp_path):
+    for k, frame in enumerate(stack):
+        Image.fromarray(frame).save(tmp_path / f"{k}.png")
+    frames = read_stack(tmp_path).with_focus(stack.focus, "um")
+    done = in_small_tiles(frames, Params.from_keywords("robust", edges="off"), tmp_path / "out")
+    as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
+    assert any("not aligned" in warning for warning in done.record["warnings"])
+
+
+@needs_engine
+def test_an_interrupted_run_leaves_nothing(stack, tmp_path):
+    class Stop(Exception):  # noqa: N818
+        pass
+
+    def listen(stage: str, done: int, total: int) -> None:
+        if stage == "fusing" and done == 2:
+            raise Stop
+
+    for kind in ("tiff", "zarr"):
+        with pytest.raises(Stop):
+            in_small_tiles(stack, plain(edges="off"), tmp_path, kind, progress=listen)
+        assert not list(tmp_path.iterdir())
+
+
+@needs_engine
+def test_from_python_in_one_call(stack, whole, tmp_path, small_plans):
+    options = {"align": "none", "edges": "off"}
+    files = mosaic.reconstruct_into(tmp_path / "tiles", stack, max_memory="8MB", **options)
+    assert "tiles" in json.loads(files["run"].read_text())
+    np.testing.assert_array_equal(tifffile.imread(files["depth"]), whole.depth)
+    files = mosaic.reconstruct_into(tmp_path / "whole", stack, **options)
+    assert "tiles" not in json.loads(files["run"].read_text())
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (1, 700), (333, 421), (640, 128)])
+@pytest.mark.parametrize("reach", [0, 1, 100])
+def test_tiles_cover_an_image_once(shape, reach):
+    count = np.zeros(shape, int)
+    for tile in tiles(shape, 128, reach):
+        count[tile.inner] += 1
+        for inner, outer, within, length in zip(*tile, tile.within, shape, strict=True):
+            assert outer.start <= max(inner.start - reach, 0)
+            assert outer.stop >= min(inner.stop + reach, length)
+            assert within.start == inner.start - outer.start
+            if reach:
+                assert outer.start % GRID == 0
+                assert (length - outer.stop) % GRID == 0
+    assert (count == 1).all()
+
+
+@pytest.mark.parametrize("share", [0, 30, 50, 99.5, 100])
+def test_percentile_of_what_is_never_held(rng, share):
+    values = np.maximum(rng.normal(size=(40, 501)) ** 3, 0).astype(np.float32)
+    assert percentile(lambda: iter(values), share) == np.percentile(values[values > 0], share)
+    assert percentile(lambda: iter(values * 0), share) == 0.0
+
+
+def test_scratch_keeps_what_memory_lets_go(tmp_path):
+    with Scratch(tmp_path) as scratch:
+        array = scratch.empty((3, 1000), np.float32)
+        array[:] = 7
+        scratch.release()
+        assert (array == 7).all()
+        assert not list(tmp_path.iterdir())

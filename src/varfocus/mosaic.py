@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from varfocus import depth, export, memory, native, pipeline, robust, streamed
+from varfocus import depth, edges, export, memory, native, pipeline, robust, streamed
 from varfocus.align import Alignment
 from varfocus.coordinate import label_count
 from varfocus.errors import ParameterError, TooLargeError
@@ -31,7 +31,7 @@ from varfocus.progress import Progress, silent, track
 from varfocus.result import Figures, depth_unit, run_record
 from varfocus.scratch import Scratch, free_bytes, percentile
 from varfocus.stack import ArrayFrame, FocusStack
-from varfocus.tiles import Tile, tiles
+from varfocus.tiles import GRID, Tile, tiles
 from varfocus.units import PixelSize
 
 OVERHEAD = 300_000_000
@@ -42,6 +42,9 @@ SIDES = (4096, 3072, 2048, 1536, 1024, 512)
 
 FUSION_REACH = 192
 """Pixels around a pixel that its colour depends on: five levels of a pyramid."""
+
+EDGE_BYTES = 120
+"""Bytes per pixel of a tile that the edge stage takes beside its frames."""
 
 WINDOW_BYTES = 150
 """Bytes per pixel of a tile that the refinement, and the maps around it, take."""
@@ -217,6 +220,8 @@ def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
     scratch = streamed.scratch_bytes(stack.shape, len(stack), labels, usable)
     itemsize = stack.channels * stack.dtype.itemsize
     scratch += size * (22 + 2 * itemsize)  # maps and their coarser levels
+    if params.robust.edges == "auto":
+        scratch += size * (5 + 4 * stack.channels)
     if not stack.windowed:
         scratch += size * len(stack) * itemsize
     needed = memory.needed_bytes(stack, wanted)
@@ -237,10 +242,15 @@ def tile_bytes(stack: FocusStack, params: Params, side: int) -> int:
         params.robust.refinement,
         FUSION_REACH + params.fusion.front,
     )
-    outer = side + 2 * reach + 128
+    edge_bytes = 0
+    if params.robust.edges == "auto":
+        outer = side + 2 * edges.PART_REACH + edges.GRID
+        layers = min(n, edges.MOST_LAYERS) * per_frame
+        edge_bytes = outer * outer * (EDGE_BYTES + layers + 8 * stack.channels)
+    outer = side + 2 * reach + GRID
     fusing = memory.FUSION_BYTES[0] + memory.FUSION_BYTES[1] * stack.channels + 60
     per_pixel = max(8 * n + 3 * per_frame + 40, WINDOW_BYTES, fusing + 4 * per_frame)
-    return outer * outer * per_pixel
+    return max(outer * outer * per_pixel, edge_bytes)
 
 
 def result_names(kind: TiledFormat) -> tuple[str, ...]:
@@ -306,7 +316,7 @@ def run(
     check_format(kind)
     prepare_folder(folder, result_names(kind), overwrite)
     _check_disk(folder, planned)
-    params = replace(params, method="robust", robust=replace(params.robust, edges="off"))
+    params = replace(params, method="robust")
     notes = []
     if params.align.align == "auto":
         notes.append(
@@ -331,7 +341,7 @@ def run(
     record = run_record(stack, params, extent, about_maps, command, asked) | {
         "input": export.describe_input(original),
         "alignment": alignment.record(original.names),
-        "findings": solved.model.describe() | {"edges": None},
+        "findings": solved.describe(),
         "solver": None,
         "warnings": notes,
         "seconds": round(time.perf_counter() - began, 3) if timed else None,
@@ -394,6 +404,7 @@ def finish_tile(
     model: Model,
     params: Params,
     levels: int,
+    unmixed: tuple[NDArray[np.float32], NDArray[np.bool_]] | None = None,
 ) -> Products:
     """Make the products of a part of the image, given its depth.
 
@@ -409,6 +420,8 @@ def finish_tile(
         Robust and fusion parameters.
     levels : int
         Levels of the whole image's pyramid.
+    unmixed : tuple of ndarray (H, W, C), float32, and ndarray (H, W), bool, optional
+        Colours from the edge stage, and where they are known.
 
     Returns
     -------
@@ -423,6 +436,8 @@ def finish_tile(
         physical = np.where(known, physical, np.float32(np.nan))
     sigma = robust.standard_error(bend, model)
     fused = fuse(stack, index, params.fusion, levels=levels)
+    if unmixed is not None:
+        fused = fused._replace(image=edges.unveiled(fused.image, *unmixed, stack.scale))
     return Products(
         index=index,
         depth=physical,
@@ -491,7 +506,7 @@ class _Writer:
             self._scratch.release()
 
     def _one(self, tile: Tile) -> None:
-        solved = self._solved
+        solved, sharp = self._solved, self._solved.sharp
         made = finish_tile(
             self._stack.window(*tile.outer),
             np.ascontiguousarray(solved.index[tile.outer]),
@@ -501,6 +516,7 @@ class _Writer:
             solved.model,
             self._params,
             level_count(math.prod(self._stack.shape)),
+            None if sharp is None else (sharp.colour[tile.outer], sharp.seen[tile.outer]),
         )
         for name, file in self._files.items():
             file[tile.inner] = getattr(made, name)[tile.within]

@@ -13,6 +13,7 @@ pixels beside jumps on the right side.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -253,22 +254,39 @@ def sharpen_edges(
     """
     numbers = edges.enough_frames(x)
     progress("edges", 0, 1)
-    frames = [stack.read(k).reshape(*stack.shape, -1) for k in numbers]
-    within, beside = (
-        np.interp(depth, numbers, np.arange(len(numbers))).astype(np.float32)
-        for depth in (index, rival)
-    )
-    scale = stack.scale
-    if not np.issubdtype(stack.dtype, np.integer):  # floats need not end at 1
-        scale /= max(1.0, max(float(frame.max()) for frame in frames) * scale)
+    frames = frames_for_edges(stack, numbers)
+    within, beside = (among(numbers, depth) for depth in (index, rival))
+    scale = scale_for_edges(stack, max(float(frame.max()) for frame in frames))
     found = edges.sharpen(frames, scale, within, x[numbers], beside)
     progress("edges", 1, 1)
-    if found is None:
-        return None
-    found = replace(found, colour=found.colour * np.float32(stack.scale / scale))
+    return None if found is None else restored(found, numbers, index, stack.scale / scale)
+
+
+def frames_for_edges(stack: FocusStack, numbers: list[int]) -> list[NDArray[Any]]:
+    """Return some of the frames, each ``(H, W, C)``."""
+    return [stack.read(k).reshape(*stack.shape, -1) for k in numbers]
+
+
+def scale_for_edges(stack: FocusStack, brightest: float) -> float:
+    """Return what maps pixel values to [0, 1]; floats need not end at 1."""
+    if np.issubdtype(stack.dtype, np.integer):
+        return stack.scale
+    return stack.scale / max(1.0, brightest * stack.scale)
+
+
+def among(numbers: list[int], index: Float) -> Float:
+    """Return a depth in frames as one in some of them."""
+    return np.interp(index, numbers, np.arange(len(numbers))).astype(np.float32)
+
+
+def restored(
+    found: edges.Sharpened, numbers: list[int], index: Float, gain: float
+) -> edges.Sharpened:
+    """Return what was found among some frames in all of them, colours multiplied by a gain."""
     whole = np.interp(found.index, np.arange(len(numbers)), numbers).astype(np.float32)
     # Pixels that stayed keep their depth to the last bit.
-    return replace(found, index=np.where(found.moved, whole, index))
+    depth = np.where(found.moved, whole, index)
+    return replace(found, colour=found.colour * np.float32(gain), index=depth)
 
 
 def measure(stack: FocusStack, params: RobustParams, progress: Progress = silent) -> Scales:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from varfocus.errors import InputError
+from varfocus.errors import InputError, ParameterError, TooLargeError
 from varfocus.export import RUN_RECORD
-from varfocus.io.frames import probe_files
+from varfocus.io.frames import FileFrame, probe_files
+from varfocus.io.selection import Selection
+from varfocus.memory import allowed_bytes, size_words
 from varfocus.stack import FRAMES
 from varfocus.units import METRES, PixelSize
 
@@ -102,13 +106,15 @@ class SavedResult:
         return float(np.median(np.abs(np.diff(focus))))
 
 
-def load_result(folder: str | Path) -> SavedResult:
+def load_result(folder: str | Path, region: tuple[int, int, int, int] | None = None) -> SavedResult:
     """Read a result folder that ``varfocus depth`` or `Result.save` wrote.
 
     Parameters
     ----------
     folder : path
         The folder.
+    region : tuple of int, optional
+        Only this part, as x, y, width and height in pixels: for maps that do not fit into memory.
 
     Returns
     -------
@@ -119,23 +125,38 @@ def load_result(folder: str | Path) -> SavedResult:
     ------
     InputError
         If a file is missing, unreadable, or does not belong to the others.
+    TooLargeError
+        If the maps would not fit into memory.
+    ParameterError
+        If the region is not inside the maps.
     """
     folder = Path(folder)
     record = _record(folder)
-    depth = _map(folder / "depth.tif")
-    confidence = _map(folder / "confidence.tif")
-    uncertainty = None
-    if (folder / "uncertainty.tif").exists():
-        uncertainty = _map(folder / "uncertainty.tif")
-    fused = _fused(folder)
-    for name, image in (("confidence", confidence), ("uncertainty", uncertainty), ("fused", fused)):
-        if image is not None and image.shape[:2] != depth.shape:
+    maps = {name: _frames(folder, name) for name in ("depth", "confidence")}
+    maps["fused"] = _frames(folder, "fused", record["input"].get("channels", 1))
+    if _found(folder, "uncertainty") is not None:
+        maps["uncertainty"] = _frames(folder, "uncertainty")
+    shape = maps["depth"][0].shape[:2]
+    for name, frames in maps.items():
+        size = frames[0].shape[:2]
+        if size != shape:
             raise InputError(
-                f"{folder}: {name} has {_size(image)} pixels, but depth.tif has {_size(depth)}",
+                f"{folder}: {name} has {_size(size)} pixels, but the depth has {_size(shape)}",
                 "expected the files of one run",
                 "Run varfocus depth again with --overwrite.",
             )
-    return SavedResult(folder, depth, confidence, uncertainty, fused, record)
+    box = _box(region, shape)
+    if box is None:
+        _check_memory(folder, maps)
+    uncertainty = _map(maps["uncertainty"], box) if "uncertainty" in maps else None
+    return SavedResult(
+        folder,
+        _map(maps["depth"], box),
+        _map(maps["confidence"], box),
+        uncertainty,
+        _picture(maps["fused"], box),
+        record,
+    )
 
 
 def _record(folder: Path) -> dict[str, Any]:
@@ -161,33 +182,81 @@ def _record(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _map(path: Path) -> NDArray[np.float32]:
-    _must_exist(path)
-    image = probe_files([path]).frames[0].read()
+def _found(folder: Path, name: str) -> Path | None:
+    """Return the file of a map under whichever suffix it has."""
+    suffixes = (".ome.zarr", ".png", ".tif") if name == "fused" else (".ome.zarr", ".tif")
+    paths = [folder / (name + suffix) for suffix in suffixes]
+    return next((path for path in paths if path.exists()), None)
+
+
+def _frames(folder: Path, name: str, channels: int = 1) -> Sequence[FileFrame]:
+    """Return a map as the frame it is, or the channels of an OME-Zarr image."""
+    path = _found(folder, name)
+    if path is None:
+        raise InputError(
+            f"{folder} holds no {name}{'' if name == 'fused' else '.tif'}",
+            "expected the output folder of a complete run of varfocus depth",
+            "Do not move files out of it, or run varfocus depth again.",
+        )
+    if path.is_dir() and channels > 1:
+        return [probe_files([path], Selection(channel=c)).frames[0] for c in range(channels)]
+    return probe_files([path]).frames
+
+
+def _box(
+    region: tuple[int, int, int, int] | None, shape: tuple[int, ...]
+) -> tuple[slice, slice] | None:
+    if region is None:
+        return None
+    x, y, width, height = region
+    inside = x >= 0 and y >= 0 and width > 0 and height > 0
+    if not inside or x + width > shape[1] or y + height > shape[0]:
+        raise ParameterError(
+            f"received the region {x},{y},{width},{height}",
+            f"expected one inside {shape[1]} × {shape[0]} pixels",
+        )
+    return slice(y, y + height), slice(x, x + width)
+
+
+def _check_memory(folder: Path, maps: dict[str, Sequence[FileFrame]]) -> None:
+    needed = sum(
+        math.prod(frame.shape) * frame.dtype.itemsize
+        for frames in maps.values()
+        for frame in frames
+    )
+    allowed = allowed_bytes(None)
+    if needed > allowed:
+        raise TooLargeError(
+            f"{folder}: the maps take {size_words(needed)}",
+            f"expected at most {size_words(allowed)}, 60 % of the free memory",
+            "Take a part: --region x,y,width,height of varfocus export and measure, or "
+            "load_result(folder, region=(x, y, width, height)).",
+        )
+
+
+def _read(frame: FileFrame, box: tuple[slice, slice] | None) -> NDArray[Any]:
+    if box is not None:
+        return frame.read_window(*box)
+    height, width = frame.shape[:2]
+    # In parts where that is possible: a frame may be larger than what is decoded whole.
+    whole = (slice(0, height), slice(0, width))
+    return frame.read_window(*whole) if frame.windowed else frame.read()
+
+
+def _map(frames: Sequence[FileFrame], box: tuple[slice, slice] | None) -> NDArray[np.float32]:
+    image = _read(frames[0], box)
     if image.ndim != 2 or image.dtype != np.float32:
         raise InputError(
-            f"{path}: received {image.shape} {image.dtype}",
+            f"{frames[0].path}: received {image.shape} {image.dtype}",
             "expected one float32 map, as varfocus depth writes it",
         )
     return image
 
 
-def _fused(folder: Path) -> NDArray[Any]:
-    """Return the all-in-focus image under whichever suffix it has."""
-    found = sorted(folder.glob("fused.*"))
-    path = found[0] if found else folder / "fused.png"
-    _must_exist(path)
-    return probe_files([path]).frames[0].read()
+def _picture(frames: Sequence[FileFrame], box: tuple[slice, slice] | None) -> NDArray[Any]:
+    channels = [_read(frame, box) for frame in frames]
+    return channels[0] if len(channels) == 1 else np.stack(channels, axis=-1)
 
 
-def _must_exist(path: Path) -> None:
-    if not path.exists():
-        raise InputError(
-            f"{path.parent} holds no {path.name}",
-            "expected the output folder of a complete run of varfocus depth",
-            "Do not move files out of it, or run varfocus depth again.",
-        )
-
-
-def _size(image: NDArray[Any]) -> str:
-    return f"{image.shape[1]}×{image.shape[0]}"
+def _size(shape: tuple[int, ...]) -> str:
+    return f"{shape[1]}×{shape[0]}"

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus import robust
+from varfocus import edges, robust
 from varfocus.contrast import PLAIN_SHARE, jump_weight
 from varfocus.energy import WindowTerm
 from varfocus.likelihood import Model, learn
@@ -41,6 +41,16 @@ BLOCK_ROWS = 256
 
 
 @dataclass(frozen=True)
+class Sharp:
+    """`varfocus.edges.Sharpened` on disk: depth, un-mixed colours and where they are known."""
+
+    index: Float
+    colour: Float
+    seen: NDArray[np.bool_]
+    notes: dict[str, object]
+
+
+@dataclass(frozen=True)
 class Solved:
     """Maps of the whole image, on disk.
 
@@ -50,6 +60,8 @@ class Solved:
         Depth in frames, its lead over rivals, curvature of the semi-global cost, and C.
     model : Model
         What the stack has taught.
+    sharp : Sharp or None
+        What the edge stage did, if it had anything to do.
     """
 
     index: Float
@@ -57,6 +69,12 @@ class Solved:
     bend: Float
     cost: Float
     model: Model
+    sharp: Sharp | None
+
+    def describe(self) -> dict[str, object]:
+        """Return what was found out about the stack, as plain data."""
+        edges_found = None if self.sharp is None else self.sharp.notes
+        return self.model.describe() | {"edges": edges_found}
 
 
 def solve(
@@ -67,7 +85,7 @@ def solve(
     room: int,
     progress: Progress = silent,
 ) -> Solved:
-    """Estimate depth as `varfocus.robust.prepare` and `solve` do, without the edge stage.
+    """Estimate depth as `varfocus.robust.prepare` and `solve` do.
 
     Parameters
     ----------
@@ -112,13 +130,25 @@ def solve(
     )
     label = found.start()
     index = _refined(found.term(), model, label, weight, chosen, scratch, side, progress)
-    for rows in _rows(shape):
-        label[rows] = index[rows] * np.float32(1.0 / model.step)
-        scratch.release()
-    passes.begin("judging", bands)
-    distance = robust.RIVAL_DISTANCE / model.step
-    margin, bend, cost = found.judge(label, distance, robust.curvature_reach(model))
-    return Solved(index, margin, bend, cost, model)
+
+    def judge(depth: Float) -> tuple[Float, Float, Float]:
+        for rows in _rows(shape):
+            label[rows] = depth[rows] * np.float32(1.0 / model.step)
+            scratch.release()
+        passes.begin("judging", bands)
+        distance = robust.RIVAL_DISTANCE / model.step
+        return found.judge(label, distance, robust.curvature_reach(model))
+
+    margin, bend, cost = judge(index)
+    sharp = None
+    if chosen.edges == "auto":
+        sharp = _sharpened(stack, index, (*found.alone(), cost), model, scratch, side, progress)
+    if sharp is not None:
+        for used in (margin, index):  # and what lies beside the margin
+            scratch.drop(used)
+        index = sharp.index
+        margin, bend, cost = judge(index)
+    return Solved(index, margin, bend, cost, model, sharp)
 
 
 @dataclass(frozen=True)
@@ -195,6 +225,67 @@ def _refined(
     return index
 
 
+def _sharpened(
+    stack: FocusStack,
+    index: Float,
+    alone: tuple[Float, Float, Float],
+    model: Model,
+    scratch: Scratch,
+    side: int,
+    progress: Progress,
+) -> Sharp | None:
+    """Put the pixels beside depth jumps on the right side, as `robust.sharpen_edges` does.
+
+    Parameters
+    ----------
+    alone : tuple of three ndarrays of shape (H, W), float32
+        Label of each pixel's own lowest cost, that cost, and C at `index`.
+    """
+    x, shape = model.coordinate.x, stack.shape
+    numbers = edges.enough_frames(x)
+    brightest = 1.0
+    if not np.issubdtype(stack.dtype, np.integer):
+        brightest = max(
+            float(stack.window(*tile.inner).read(k).max())
+            for tile in tiles(shape, side)
+            for k in numbers
+        )
+    scale = robust.scale_for_edges(stack, brightest)
+
+    def view(box: Box) -> tuple[list[NDArray[Any]], Float]:
+        frames = robust.frames_for_edges(stack.window(*box), numbers)
+        scratch.release()
+        return frames, robust.among(numbers, index[box])
+
+    found = edges.survey(view, shape, scale, x[numbers], side, progress)
+    if found is None:
+        return None
+    out = Sharp(
+        scratch.empty(shape, np.float32),
+        scratch.empty((*shape, stack.channels), np.float32),
+        scratch.empty(shape, np.bool_),
+        {},
+    )
+    moved = []
+
+    def work(tile: Tile) -> None:
+        frames, within = view(tile.outer)
+        label, lowest, cost = (each[tile.outer] for each in alone)
+        before = index[tile.outer]
+        rival = robust.lone_wells(label, lowest, cost, before, model.step)
+        part = edges.sharpen_part(frames, scale, within, found, robust.among(numbers, rival))
+        part = robust.restored(part, numbers, before, stack.scale / scale)
+        out.index[tile.inner] = part.index[tile.within]
+        out.colour[tile.inner] = part.colour[tile.within]
+        out.seen[tile.inner] = part.seen[tile.within]
+        moved.append(int(part.moved[tile.within].sum()))
+        out.notes.update(part.describe() | {"moved_pixels": sum(moved)})
+
+    parts = tiles(shape, side, edges.PART_REACH, edges.GRID)
+    _each(parts, work, scratch, "sharpening", progress)
+    return out
+
+
 class Passes:
     """Counts the bands that are done with, and lets go of what they touched."""
 
@@ -251,7 +342,7 @@ def band_count(shape: tuple[int, int], n: int, labels: int, room: int) -> int:
 def scratch_bytes(shape: tuple[int, int], n: int, labels: int, room: int) -> int:
     """Return the disk space that `solve` takes."""
     between = 24 * padded(labels) * shape[1] * (band_count(shape, n, labels, room) - 1)
-    maps = 4 * (5 + 2 + 3) + 2 * WINDOW + 6
+    maps = 4 * (5 + 2 + 2 * 3) + 2 * WINDOW + 6
     return math.prod(shape) * (4 * n + maps) + between
 
 

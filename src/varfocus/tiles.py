@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 Box: TypeAlias = tuple[slice, slice]
@@ -38,7 +37,7 @@ class Tile(NamedTuple):
         return rows, columns
 
 
-def tiles(shape: tuple[int, ...], side: int, reach: int = 0) -> list[Tile]:
+def tiles(shape: tuple[int, ...], side: int, reach: int = 0, grid: int = GRID) -> list[Tile]:
     """Cut an image into tiles, row by row.
 
     Parameters
@@ -49,21 +48,30 @@ def tiles(shape: tuple[int, ...], side: int, reach: int = 0) -> list[Tile]:
         Side of the tiles in pixels, a multiple of `GRID`; the last ones are what is left.
     reach : int
         Pixels around a tile that it depends on, at least.
+    grid : int
+        What tiles with their surroundings begin at multiples of.
 
     Returns
     -------
     list of Tile
         Their inner parts cover the image once.
     """
-    down, across = (list(_spans(length, side, reach)) for length in shape[:2])
-    return [
-        Tile((rows[0], columns[0]), (rows[1], columns[1])) for rows in down for columns in across
-    ]
+    down, across = (
+        [slice(start, min(start + side, length)) for start in range(0, length, side)]
+        for length in shape[:2]
+    )
+    return [grown((rows, columns), shape, reach, grid) for rows in down for columns in across]
 
 
-def _spans(length: int, side: int, reach: int) -> Iterator[tuple[slice, slice]]:
-    for start in range(0, length, side):
-        stop = min(start + side, length)
-        first = max(start - reach, 0) // GRID * GRID if reach else start
-        beyond = max(length - stop - reach, 0) // GRID * GRID if reach else length - stop
-        yield slice(start, stop), slice(first, length - beyond)
+def grown(inner: Box, shape: tuple[int, ...], reach: int, grid: int = GRID) -> Tile:
+    """Return a part of an image with its surroundings; parameters as for `tiles`."""
+    if not reach:
+        return Tile(inner, inner)
+    rows, columns = (
+        slice(
+            max(s.start - reach, 0) // grid * grid,
+            length - max(length - s.stop - reach, 0) // grid * grid,
+        )
+        for s, length in zip(inner, shape, strict=False)
+    )
+    return Tile(inner, (rows, columns))

@@ -124,9 +124,9 @@ def test_cost_and_what_is_read_off_it(seed, shape, n, count, thread_count):
     with native.switched_off():
         exact = make_exact()
         expected = exact.judge(label, 4.5, 3)
-    cost = np.moveaxis(fast._cost[..., :count], 2, 0)
+    cost = np.moveaxis(fast._volumes[0][..., :count], 2, 0)
     np.testing.assert_allclose(cost, exact._cost, atol=2e-4)
-    total = np.moveaxis(fast._total[..., :count], 2, 0)
+    total = np.moveaxis(fast._volumes[1][..., :count], 2, 0)
     np.testing.assert_allclose(total, exact._total, atol=4e-3)
     np.testing.assert_allclose(start, lowest(total), atol=2e-3)
     for ours, theirs, slack in zip(judged, expected, (1e-3, 4e-3, 5e-4), strict=True):

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Group, Parameter
 
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
+from varfocus.cli.measure import parse_region
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.products import Calibration, Shape, make_product, product_of
 from varfocus.saved import load_result
@@ -22,6 +23,7 @@ def export(
     /,
     *,
     output: Annotated[list[Path], OUTPUT],
+    region: str | None = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     calibration: Annotated[Calibration, CALIBRATION] = Calibration(),
     surface: Annotated[Shape, SURFACE] = Shape(),
@@ -42,6 +44,8 @@ def export(
         Output folder of varfocus depth.
     output
         File to write, or several.
+    region
+        Part of the maps to take, as x,y,width,height in pixels.
     overwrite
         Replace files that exist.
     """
@@ -49,7 +53,7 @@ def export(
     for path in output:
         product_of(path)
         prepare_folder(path.parent, [path.name], overwrite)
-    saved = load_result(result)
+    saved = load_result(result, parse_region(region, "--region") if region else None)
     made: list[dict[str, Any]] = []
     # Everything is made before anything is written: a refused format leaves nothing behind.
     files = [(path, *make_product(saved, path, calibration, surface)) for path in output]

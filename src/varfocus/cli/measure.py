@@ -76,7 +76,10 @@ def measure(
         Replace an earlier profile.
     """
     narrator = Narrator(talk)
-    saved = load_result(result)
+    chosen = parse_region(region, "--region") if region else None
+    # A part of a map is enough where nothing else is asked for, and may be all that fits.
+    alone = chosen is not None and line is None and step is None
+    saved = load_result(result, chosen if alone else None)
     table_path = output or result / "profile.csv"
     plot_path = table_path.with_suffix(".png")
     if line is None and output is not None:
@@ -88,7 +91,7 @@ def measure(
     sure = saved.confidence >= min_confidence
     height = np.where(sure, saved.height, np.float32(np.nan))
     sigma = saved.uncertainty
-    part = _region(region, "--region") if region else Region(0, 0, *height.shape[::-1])
+    part = Region(0, 0, *height.shape[::-1]) if chosen is None or alone else chosen
     window = _window(height, part)
     levelled = level(height[window], level_degree)
     within = None if sigma is None else sigma[window]
@@ -104,7 +107,7 @@ def measure(
     }
     words = _roughness(saved, parameters, facts)
     if step is not None:
-        regions = [_region(text, "--step") for text in step]
+        regions = [parse_region(text, "--step") for text in step]
         found = step_height(height, *regions, sigma=sigma, correlation_area=correlation_area)
         facts["step"] = {
             "height": _plain(found.height),
@@ -191,7 +194,8 @@ def _window(height: NDArray[Any], region: Region) -> tuple[slice, slice]:
     return slice(y, y + tall), slice(x, x + width)
 
 
-def _region(text: str, option: str) -> Region:
+def parse_region(text: str, option: str) -> Region:
+    """Return the region that a text such as 10,20,300,200 stands for."""
     numbers = _numbers(text, option, "x,y,width,height")
     if any(number != int(number) for number in numbers):
         raise ParameterError(f"received {option} {text}", "expected whole numbers of pixels")

@@ -10,6 +10,7 @@ contrasty pixels away from depth jumps: the minimum of mean |I_k − h_σ * I_l|
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from varfocus.edges.render import Float, convolved, kernel
+from varfocus.tiles import Box
 
 SAMPLES = 4000
 """Pixels looked at, or up to twice as many."""
@@ -51,27 +53,36 @@ class BlurScale:
     noise: float
 
 
-def blur_scale(
-    frames: list[NDArray[Any]],
-    scale: float,
-    index: Float,
-    x: NDArray[np.float64],
-    clear: NDArray[np.bool_],
-) -> BlurScale | None:
+@dataclass(frozen=True)
+class Part:
+    """A part of a stack in which blur is measured.
+
+    Attributes
+    ----------
+    frames : list of n ndarrays of shape (h, w, C)
+        Frames in any number type.
+    index : ndarray of shape (h, w), float32
+        Depth in frames.
+    clear : ndarray of shape (h, w), bool
+        Pixels that may be looked at.
+    """
+
+    frames: list[NDArray[Any]]
+    index: Float
+    clear: NDArray[np.bool_]
+
+
+def blur_scale(parts: Sequence[Part], scale: float, x: NDArray[np.float64]) -> BlurScale | None:
     """Measure the blur of a stack.
 
     Parameters
     ----------
-    frames : list of n ndarrays of shape (H, W, C)
-        Frames in any number type.
+    parts : sequence of Part
+        Parts that stand for all of it, such as `sample_windows`.
     scale : float
-        What maps it to [0, 1].
-    index : ndarray of shape (H, W), float32
-        Depth in frames.
+        What maps pixel values to [0, 1].
     x : ndarray of shape (n,)
         Focus coordinate of the frames, monotone.
-    clear : ndarray of shape (H, W), bool
-        Pixels that may be looked at.
 
     Returns
     -------
@@ -79,16 +90,14 @@ def blur_scale(
         None if there are too few pixels to tell.
     """
     unit = np.abs(x - x[0]) / abs(x[-1] - x[0])
-    label = np.clip(np.rint(index), 0, len(frames) - 1).astype(np.intp)
-    boxes = _windows(index.shape)
-    parts = [
-        _sampled([f[box] for f in frames], scale, label[box], clear[box], SAMPLES // len(boxes))
-        for box in boxes
-    ]
+    samples = []
+    for part in parts:
+        label = np.clip(np.rint(part.index), 0, len(part.frames) - 1).astype(np.intp)
+        samples.append(_sampled(part.frames, scale, label, part.clear, SAMPLES // len(parts)))
     blurred, measured = (
-        np.concatenate(part, axis=1) for part in list(zip(*parts, strict=True))[:2]
+        np.concatenate(each, axis=1) for each in list(zip(*samples, strict=True))[:2]
     )
-    own = np.concatenate([part[2] for part in parts])
+    own = np.concatenate([sample[2] for sample in samples])
     if own.size < SAMPLES // 10:
         return None
     distance = np.abs(unit[:, None] - unit[own][None])
@@ -115,7 +124,7 @@ def blur_scale(
     return BlurScale(best * unit, max(float(np.median(square)), 1e-3 * contrast, 1e-8))
 
 
-def _windows(shape: tuple[int, ...]) -> list[tuple[slice, slice]]:
+def sample_windows(shape: tuple[int, ...]) -> list[Box]:
     """Return up to 3×4 windows spread over the picture, or all of a small one."""
     spans = []
     for side, count in zip(shape, (3, 4), strict=True):

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,10 @@ from scipy import ndimage
 from varfocus import native
 from varfocus.edges.judge import SHARP, judge, plain_error
 from varfocus.edges.render import Float, Patch, convolved, kernel
-from varfocus.edges.scale import CLEAR, BlurScale, blur_scale
-from varfocus.edges.sides import Mask, Sides, closest, find_sides, hopeful
+from varfocus.edges.scale import CLEAR, BlurScale, Part, blur_scale, sample_windows
+from varfocus.edges.sides import BAND, FAR_ENOUGH, Mask, Sides, closest, find_sides, hopeful
+from varfocus.progress import Progress, silent, track
+from varfocus.tiles import Box, grown, tiles
 
 TILE = 64
 """Side in pixels of the tiles whose askers are judged together."""
@@ -127,7 +129,21 @@ class _Scene:
     noise: float
 
 
-Tile = tuple[slice, slice]
+Tile = Box
+Done = TypeVar("Done")
+
+GRID = BAND
+"""Parts of an image begin at multiples of this many pixels, so that tiles, and the rows in which
+distances are measured, divide them like the whole."""
+
+JUMP_REACH = FAR_ENOUGH + 2 * TILE
+"""Pixels around a tile that its jumps depend on."""
+
+TRIAL_REACH = JUMP_REACH + TRIAL_ROUNDS * (HALO[1] + REACH_OF_VOTES)
+"""Pixels around a tile that a trial depends on."""
+
+PART_REACH = JUMP_REACH + 2 * ROUNDS * (HALO[1] + REACH_OF_VOTES)
+"""Pixels around a part that its depth depends on: those that may move ask twice."""
 
 
 def enough_frames(x: NDArray[np.float64]) -> list[int]:
@@ -135,6 +151,32 @@ def enough_frames(x: NDArray[np.float64]) -> list[int]:
     unit = np.abs(x - x[0]) / abs(x[-1] - x[0])
     wanted = np.linspace(0.0, 1.0, MOST_LAYERS)
     return sorted({int(np.abs(unit - w).argmin()) for w in wanted})
+
+
+@dataclass(frozen=True)
+class Occlusion:
+    """How surfaces hide one another in a stack.
+
+    Attributes
+    ----------
+    blur : BlurScale
+        How strongly the camera blurs.
+    near_first : bool
+        Whether the first frame is the nearest.
+    ratio : float
+        Error with occlusion over error without, in the trial.
+    jumps : Sides or None
+        Of the whole image, if it was looked at in one piece.
+    """
+
+    blur: BlurScale
+    near_first: bool
+    ratio: float
+    jumps: Sides | None = None
+
+
+View: TypeAlias = Callable[[Box], tuple[list[NDArray[Any]], Float]]
+"""Gives the frames, n of shape ``(h, w, C)``, and the depth in frames of a part of the image."""
 
 
 def sharpen(
@@ -165,29 +207,151 @@ def sharpen(
     Sharpened or None
         None if there are no jumps, or no signs of occlusion: the depth should stay as it is.
     """
-    measured = blur_scale(frames, scale, index, x, _calm(index))
+    found = survey(lambda box: ([f[box] for f in frames], index[box]), index.shape, scale, x)
+    return None if found is None else sharpen_part(frames, scale, index, found, rival)
+
+
+def survey(
+    view: View,
+    shape: tuple[int, ...],
+    scale: float,
+    x: NDArray[np.float64],
+    side: int | None = None,
+    progress: Progress = silent,
+) -> Occlusion | None:
+    """Find out whether, and from which end, surfaces hide one another.
+
+    Parameters
+    ----------
+    view : callable
+        Gives any part of the frames and of the depth.
+    shape : tuple of int
+        Height and width of the image.
+    scale : float
+        What maps pixel values to [0, 1].
+    x : ndarray of shape (n,)
+        Focus coordinate of the frames, monotone.
+    side : int, optional
+        Side in pixels of the tiles in which jumps are looked for; by default all at once.
+    progress : callable
+        Listener.
+
+    Returns
+    -------
+    Occlusion or None
+        None if there are no jumps, or no signs of occlusion.
+    """
+    parts = []
+    for box in sample_windows(shape):
+        tile = grown(box, shape, CLEAR + 2)
+        frames, index = view(tile.outer)
+        inner = [frame[tile.within] for frame in frames]
+        parts.append(Part(inner, index[tile.within], _calm(index)[tile.within]))
+    measured = blur_scale(parts, scale, x)
     if measured is None:
         return None
-    scene = _scene(frames, scale, index, measured, near_first=True)
-    sides = find_sides(scene.blur)
-    if sides is None:
+    places: list[Tile] = []
+    pieces = tiles(shape, side or max(shape), JUMP_REACH, GRID)
+    sides = None
+    for piece in track(pieces, "edges", len(pieces), progress):
+        sides = _jumps(*view(piece.outer), scale, measured)
+        if sides is not None:
+            top, left = (s.start for s in piece.inner)
+            places += [_moved(place, top, left) for place in _tiles(sides.asks[piece.within])]
+    if not places:
         return None
-    some = _spread(_tiles(sides.asks), TRIAL_TILES)
-    ratios, most = [], np.float32(measured.position[-1])
-    for near_first in (True, False):
-        if not near_first:
-            scene = _scene(frames, scale, index, measured, near_first)
-            sides = sides.turned(most)
-        error, plain = _errors(scene, _asked(scene, sides, some, TRIAL_ROUNDS), some)
-        # Either order has its own frames and pixels to explain: only the ratios compare.
-        ratios.append(error / max(plain, 1e-12))
+    places.sort(key=lambda place: (place[0].start // TILE, place[1].start // TILE))
+    some = _spread(places, TRIAL_TILES)
+    whole = sides if len(pieces) == 1 else None
+    if whole is not None:
+        sums = _trial(*view(pieces[0].outer), scale, measured, whole, some, some)
+    else:
+        sums = []
+        for place in some:
+            outer = grown(place, shape, TRIAL_REACH, GRID).outer
+            frames, index = view(outer)
+            sides = _jumps(frames, index, scale, measured)
+            assert sides is not None  # there is a jump in this place
+            top, left = (-s.start for s in outer)
+            # Neighbours have a say, if they are tried at all.
+            near_by = [_moved(other, top, left) for other in some if _inside(other, outer)]
+            here = [_moved(place, top, left)]
+            sums += _trial(frames, index, scale, measured, sides, near_by, here)
+    # Either order has its own frames and pixels to explain: only the ratios compare.
+    ratios = [_ratio([pair[order] for pair in sums]) for order in (0, 1)]
     ratio, near_first = min(ratios), ratios[0] <= ratios[1]
     # Where both ends could be the near one, it is not occlusion that the renderer explains.
     if ratio > OCCLUSION or ratio > DIRECTION * max(ratios):
         return None
-    if near_first:
+    return Occlusion(measured, near_first, ratio, whole)
+
+
+Sums: TypeAlias = tuple[float, float, int]
+"""Error with occlusion, error without, and of how many pixels."""
+
+
+def _trial(
+    frames: list[NDArray[Any]],
+    index: Float,
+    scale: float,
+    measured: BlurScale,
+    sides: Sides,
+    asked: list[Tile],
+    counted: list[Tile],
+) -> list[tuple[Sums, Sums]]:
+    """Return the errors of some tiles, with either end of the stack as the near one."""
+    most = np.float32(measured.position[-1])
+    orders = []
+    for near_first in (True, False):
         scene = _scene(frames, scale, index, measured, near_first)
-        sides = sides.turned(most)
+        jumps = sides if near_first else sides.turned(most)
+        orders.append(_errors(scene, _asked(scene, jumps, asked, TRIAL_ROUNDS), counted))
+    return list(zip(*orders, strict=True))
+
+
+def _ratio(sums: list[Sums]) -> float:
+    # Sorted, so that the sum does not depend on the order.
+    error, plain, _ = np.sum(np.array(sorted(sums)), axis=0)
+    return float(error) / max(float(plain), 1e-12)
+
+
+def _inside(box: Box, outer: Box) -> bool:
+    return all(o.start <= s.start and s.stop <= o.stop for s, o in zip(box, outer, strict=True))
+
+
+def _jumps(
+    frames: list[NDArray[Any]], index: Float, scale: float, measured: BlurScale
+) -> Sides | None:
+    """Return the jumps with the first frame as the nearest."""
+    return find_sides(_scene(frames, scale, index, measured, near_first=True).blur)
+
+
+def sharpen_part(
+    frames: list[NDArray[Any]],
+    scale: float,
+    index: Float,
+    found: Occlusion,
+    rival: Float | None = None,
+) -> Sharpened:
+    """Put the pixels beside depth jumps on the right side, in an image or a part of one.
+
+    Parameters
+    ----------
+    frames, scale, index, rival
+        As for `sharpen`.
+    found : Occlusion
+        From `survey`.
+
+    Returns
+    -------
+    Sharpened
+        Right up to `PART_REACH` pixels from where the part was cut.
+    """
+    measured, near_first = found.blur, found.near_first
+    scene = _scene(frames, scale, index, measured, near_first)
+    sides = found.jumps or _jumps(frames, index, scale, measured)
+    if sides is not None and not near_first:
+        sides = sides.turned(np.float32(measured.position[-1]))
     start = scene.blur
     if rival is not None:
         other = _scene(frames, scale, rival, measured, near_first).blur
@@ -195,17 +359,18 @@ def sharpen(
         hopes = _asked(scene, hopes, _tiles(hopes.asks), ROUNDS)
         scene = replace(scene, blur=np.where(hopes.is_near, hopes.near, scene.blur))
         sides = find_sides(scene.blur) or sides
-    tiles = _tiles(sides.asks)
     colour = np.zeros((*index.shape, frames[0].shape[2]), np.float32)
-    sides = _asked(scene, sides, tiles, ROUNDS, colour)
-    blur = np.where(sides.is_near, sides.near, sides.far)
-    scene = replace(scene, blur=np.where(sides.asks, blur, scene.blur))
     seen = np.zeros(index.shape, bool)
-    for tile in tiles:
-        seen[tile] = sides.zone[tile] & ~sides.is_near[tile]
+    if sides is not None:
+        places = _tiles(sides.asks)
+        sides = _asked(scene, sides, places, ROUNDS, colour)
+        blur = np.where(sides.is_near, sides.near, sides.far)
+        scene = replace(scene, blur=np.where(sides.asks, blur, scene.blur))
+        for place in places:
+            seen[place] = sides.zone[place] & ~sides.is_near[place]
     moved = scene.blur != start
-    found = np.where(moved, _to_frames(measured, scene.blur, near_first), index)
-    return Sharpened(found, moved, colour, seen, ratio, near_first)
+    depth = np.where(moved, _to_frames(measured, scene.blur, near_first), index)
+    return Sharpened(depth, moved, colour, seen, found.ratio, near_first)
 
 
 def _calm(index: Float) -> Mask:
@@ -249,6 +414,13 @@ def _tiles(asks: Mask) -> list[Tile]:
                 down = slice(top + int(rows[0]), top + int(rows[-1]) + 1)
                 boxes.append((down, slice(left + int(columns[0]), left + int(columns[-1]) + 1)))
     return boxes
+
+
+def _moved(tile: Tile, rows: int, columns: int) -> Tile:
+    return (
+        slice(tile[0].start + rows, tile[0].stop + rows),
+        slice(tile[1].start + columns, tile[1].stop + columns),
+    )
 
 
 def _spread(tiles: list[Tile], count: int) -> list[Tile]:
@@ -302,14 +474,12 @@ def _patch(scene: _Scene, sides: Sides, tile: Tile) -> tuple[Patch, Tile]:
     return Patch(frames, shown, front, behind, sigma[kept].astype(np.float32)), inner
 
 
-def _on_threads(work: Callable[[Tile], None], tiles: Iterable[Tile]) -> None:
+def _on_threads(work: Callable[[Tile], Done], tiles: Iterable[Tile]) -> list[Done]:
     """Do the tiles, which do not depend on each other, on as many threads as allowed."""
     if native.in_use():
         with ThreadPoolExecutor(native.thread_count(), thread_name_prefix="varfocus-edge") as pool:
-            list(pool.map(work, tiles))
-    else:
-        for tile in tiles:
-            work(tile)
+            return list(pool.map(work, tiles))
+    return [work(tile) for tile in tiles]
 
 
 def _asked(
@@ -387,19 +557,15 @@ def decide(change: Float, least: Float, is_near: Mask, asks: Mask) -> Mask:
     return side
 
 
-def _errors(scene: _Scene, sides: Sides, tiles: list[Tile]) -> tuple[float, float]:
-    """Return the mean error of the askers with and without occlusion."""
-    sums = []
+def _errors(scene: _Scene, sides: Sides, tiles: list[Tile]) -> list[Sums]:
+    """Return the summed errors of the askers of each tile."""
 
-    def work(tile: Tile) -> None:
+    def work(tile: Tile) -> Sums:
         patch, inner = _patch(scene, sides, tile)
         tau2 = ROBUST * scene.noise
         asks = sides.asks[tile]
         error = judge(patch, tau2)[1][inner][asks]
         plain = plain_error(patch, tau2)[inner][asks]
-        sums.append((float(error.sum()), float(plain.sum()), error.size))
+        return float(error.sum()), float(plain.sum()), error.size
 
-    _on_threads(work, tiles)
-    # Sorted, so that the sum does not depend on which thread was first.
-    error, plain, count = np.sum(np.array(sorted(sums)), axis=0)
-    return float(error / count), float(plain / count)
+    return _on_threads(work, tiles)

@@ -281,7 +281,8 @@ class _ChannelsLast:
         self.shape: tuple[int, ...] = (*array.shape[-2:], *array.shape[:-2])
 
     def __getitem__(self, box: Box) -> Array:
-        return np.moveaxis(self._array[(..., *box)], range(len(self.shape) - 2), -1)
+        part: Array = self._array[(..., *box)]
+        return np.moveaxis(part, 0, -1) if part.ndim == 3 else part
 
     def __setitem__(self, box: Box, values: Array) -> None:
         self._array[(..., *box)] = np.moveaxis(values, -1, 0) if values.ndim == 3 else values

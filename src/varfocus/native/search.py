@@ -165,8 +165,8 @@ class Search:
         self._basis, self._bank = compressed(model)
         rows = -(-height // bands)
         self._bands = [(top, min(top + rows, height)) for top in range(0, height, rows)]
-        self._cost = aligned((rows, width, self._stride))
-        self._total = aligned((rows, width, self._stride))
+        self._volumes: tuple[Float, Float] | None = None
+        self._volume_shape = (rows, width, self._stride)
         self._complete_once = False
         self._windows: WindowTerm | None = None
         self._empty, self._after_band = empty, after_band
@@ -210,6 +210,7 @@ class Search:
                 thread_count(),
             )
             self._after_band()
+        self._let_go()
         return labels
 
     def term(self) -> WindowTerm:
@@ -251,7 +252,13 @@ class Search:
             lead[rows] *= np.float32(1.0 / PATHS)
             bend[rows] *= np.float32(1.0 / reach**2)
             self._after_band()
+        self._let_go()
         return lead, bend, value
+
+    def _let_go(self) -> None:
+        """Give back the volumes, unless they are complete and spare the work of the next time."""
+        if len(self._bands) > 1:
+            self._volumes = None
 
     def _edge(self) -> Float:
         edge: Float = self._empty((3, self._contrast.shape[2], self._stride), np.float32)
@@ -260,7 +267,9 @@ class Search:
     def _fill_cost(self, band: int) -> tuple[Float, Float]:
         """Compute the costs of a band into the buffer, and return it with that of the sums."""
         top, bottom = self._bands[band]
-        cost, total = self._cost[: bottom - top], self._total[: bottom - top]
+        if self._volumes is None:
+            self._volumes = aligned(self._volume_shape), aligned(self._volume_shape)
+        cost, total = (volume[: bottom - top] for volume in self._volumes)
         kernels.cost(
             self._contrast,
             self._basis,
@@ -292,8 +301,8 @@ class Search:
 
     def _complete(self, band: int, leaving: Float) -> tuple[Float, Float]:
         """Return costs and semi-global sums of a band whose neighbours' paths are known."""
-        if self._complete_once and len(self._bands) == 1:
-            return self._cost, self._total
+        if self._complete_once and len(self._bands) == 1 and self._volumes is not None:
+            return self._volumes
         cost, total = self._fill_cost(band)
         self._sweep(band, cost, total, NOTHING)
         kernels.semi_global(
