@@ -183,6 +183,16 @@ def test_unmixed_colours_have_no_veil(scene, fattened):
     assert rmse(found.colour[far], scene.sharp[far]) < 0.8 * rmse(veiled[far], scene.sharp[far])
 
 
+def test_colours_that_do_not_explain_the_frames_are_left_out(scene, fattened):
+    believed = sharpened(scene.frames, fattened).seen
+    flicker = scene.frames.copy()
+    flicker[::2, 90:102] //= 2  # every other frame is half as bright in some rows
+    found = sharpened(flicker, fattened)
+    assert found.seen[90:102].sum() < 0.1 * believed[90:102].sum()
+    assert found.seen[:75].sum() > 0.9 * believed[:75].sum()
+    assert 0 < found.colour[found.seen].min() <= found.colour[found.seen].max() < 1
+
+
 def test_unveiled_is_closer_to_the_sharp_picture(scene, fattened):
     found = sharpened(scene.frames, fattened)
     fused = fuse(scene.stack, found.index).image

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from varfocus import plain
-from varfocus.plain import closest, settle
+from varfocus.plain import Area, closest, plain_areas
 
 NEAR, FAR, JUMP = 3.0, 10.0, 1.5
 
@@ -16,6 +16,13 @@ def scene():
     weight = np.ones((60, 80), np.float32)
     weight[20:40, 22:62] = 4.0  # its edge towards the near side is at column 22
     return index, weight
+
+
+def settle(index, weight, jump):
+    """Return the settled map."""
+    settled = index.copy()
+    plain.settle(settled, weight, jump)
+    return settled
 
 
 def test_the_smaller_side_of_a_plain_area_joins_the_larger():
@@ -86,3 +93,30 @@ def test_the_closest_pixel_is_found(monkeypatch, largest):
     found = np.hypot(rows - y, columns - x)
     step = np.ceil(np.sqrt(source.size / largest))
     assert (found <= least + (0 if step == 1 else 3 * step)).all()
+
+
+def as_set(areas: list[Area]) -> set[tuple]:
+    return {(a.pixels, a.first, a.last) for a in areas}
+
+
+@pytest.mark.parametrize("rows", [1, 3, 7, 40])
+def test_areas_do_not_depend_on_the_bands_they_are_found_in(rows):
+    rng = np.random.default_rng(2)
+    weight = np.where(rng.random((40, 50)) < 0.6, 4.0, 1.0).astype(np.float32)
+    areas = plain_areas(weight, rows)
+    assert as_set(areas) == as_set(plain_areas(weight, 1000))
+    assert sum(area.pixels for area in areas) == (weight > plain.PLAIN).sum()
+    assert len(areas) > 3
+    for area in areas:
+        assert weight[area.member] > plain.PLAIN
+        assert all(area.first[k] <= area.member[k] < area.last[k] for k in (0, 1))
+
+
+def test_a_picture_with_no_plain_area():
+    assert plain_areas(np.ones((5, 6), np.float32), 2) == []
+
+
+def test_an_area_too_wide_for_memory_is_left_alone(monkeypatch):
+    index, weight = scene()
+    monkeypatch.setattr(plain, "WIDEST", 20 * 40 - 1)
+    np.testing.assert_array_equal(settle(index, weight, JUMP), index)

@@ -9,9 +9,13 @@ the closest pixel of that surface on the rim.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 Float = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -31,50 +35,137 @@ MAJORITY = 0.5
 LARGEST = 2**20
 """Pixels of a box in which the closest rim is looked for; larger ones are thinned out."""
 
+WIDEST = 2**24
+"""Pixels of the largest box around an area that is settled: what it takes must fit into memory."""
 
-def settle(index: Float, weight: Float, jump: float) -> Float:
+BAND = 1024
+"""Rows in which areas are looked for at a time: the maps may lie on a disk."""
+
+
+Moves = tuple[NDArray[np.intp], NDArray[np.intp], Float]
+"""Rows and columns of pixels, and the depth in frames that each takes."""
+
+
+def settle(index: Float, weight: Float, jump: float) -> None:
     """Move jumps out of plain areas.
 
     Parameters
     ----------
     index : ndarray of shape (H, W), float32
-        Depth in frames.
+        Depth in frames; changed in place on the smaller side of jumps inside plain areas.
     weight : ndarray of shape (H, W), float32
         How dear jumps are at each pixel; high where the picture is plain.
     jump : float
         Surfaces are told apart if no depth on the rim lies between them over so many frames.
+    """
+    least = LEAST * max(index.size / REFERENCE, 1.0)
+    moves: list[Moves] = []  # all before the first is made: areas see one another's rims
+    for area in plain_areas(weight):
+        (top, left), (bottom, right) = area.first, area.last
+        if area.pixels < least or (bottom - top) * (right - left) > WIDEST:
+            continue
+        above, before = max(top - RIM, 0), max(left - RIM, 0)
+        grown = np.s_[above : bottom + RIM, before : right + RIM]
+        labels, _ = ndimage.label(weight[grown] > PLAIN)
+        inside = labels == labels[area.member[0] - above, area.member[1] - before]
+        rows, columns, depths = _settled(index[grown], inside, jump)
+        if depths.size:
+            moves.append((rows + above, columns + before, depths))
+    for rows, columns, depths in moves:
+        index[rows, columns] = depths
+
+
+@dataclass
+class Area:
+    """Plain pixels that touch one another.
+
+    Attributes
+    ----------
+    pixels : int
+        How many.
+    first, last : tuple of int
+        Row and column of the upper left corner of the box around it, and those beyond the other.
+    member : tuple of int
+        Row and column of one of them.
+    """
+
+    pixels: int
+    first: tuple[int, int]
+    last: tuple[int, int]
+    member: tuple[int, int]
+
+
+def plain_areas(weight: Float, rows: int = BAND) -> list[Area]:
+    """Return the connected plain areas, found in bands of rows.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (H, W), float32
+        As for `settle`.
+    rows : int
+        Height of a band; the areas do not depend on it.
 
     Returns
     -------
-    ndarray of shape (H, W), float32
-        Depth in frames; unchanged but for the smaller side of jumps inside plain areas.
+    list of Area
+        In no particular order.
     """
-    area, count = ndimage.label(weight > PLAIN)
-    pixels = np.bincount(area.ravel(), minlength=count + 1)
-    least = LEAST * max(index.size / REFERENCE, 1.0)
-    settled = index.copy()
-    for number, box in enumerate(ndimage.find_objects(area), start=1):
-        if pixels[number] < least:
+    pieces: list[Area] = []
+    touching: list[NDArray[np.intp]] = []
+    above = np.full(weight.shape[1], -1)
+    for top in range(0, weight.shape[0], rows):
+        labels, count = ndimage.label(weight[top : top + rows] > PLAIN)
+        pixels = np.bincount(labels.ravel(), minlength=count + 1)
+        numbers = np.where(labels[0] > 0, labels[0] + len(pieces) - 1, -1)
+        both = (numbers >= 0) & (above >= 0)
+        touching.append(np.unique(np.stack([above[both], numbers[both]]), axis=1))
+        above = np.where(labels[-1] > 0, labels[-1] + len(pieces) - 1, -1)
+        for number, (y, x) in enumerate(ndimage.find_objects(labels), start=1):
+            column = x.start + int((labels[y.start, x] == number).argmax())
+            pieces.append(
+                Area(
+                    int(pixels[number]),
+                    (top + y.start, x.start),
+                    (top + y.stop, x.stop),
+                    (top + y.start, column),
+                )
+            )
+    return _joined(pieces, np.concatenate(touching, axis=1))
+
+
+def _joined(pieces: list[Area], touching: NDArray[np.intp]) -> list[Area]:
+    """Join the pieces of areas that bands have cut."""
+    if touching.size == 0:
+        return pieces
+    size = len(pieces)
+    graph = coo_array((np.ones(touching.shape[1]), tuple(touching)), shape=(size, size))
+    joined: dict[int, Area] = {}
+    for number, piece in zip(connected_components(graph)[1], pieces, strict=True):
+        area = joined.setdefault(number, piece)
+        if area is piece:
             continue
-        grown = tuple(slice(max(s.start - RIM, 0), s.stop + RIM) for s in box)
-        _settle(index[grown], area[grown] == number, jump, settled[grown])
-    return settled
+        area.pixels += piece.pixels
+        area.first = min(area.first[0], piece.first[0]), min(area.first[1], piece.first[1])
+        area.last = max(area.last[0], piece.last[0]), max(area.last[1], piece.last[1])
+    return list(joined.values())
 
 
-def _settle(index: Float, inside: Mask, jump: float, settled: Float) -> None:
-    """Settle one area, in place."""
+def _settled(index: Float, inside: Mask, jump: float) -> Moves:
+    """Settle one area."""
+    none = np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, np.float32)
     rim = ndimage.binary_dilation(inside, np.ones((3, 3), bool), RIM) & ~inside
     depths = np.sort(index[rim])
     gaps = np.flatnonzero(np.diff(depths) > jump)
     if gaps.size == 0:
-        return
+        return none
     surface = np.searchsorted(0.5 * (depths[gaps] + depths[gaps + 1]), index)
     shares = np.bincount(surface[inside])
     main = int(shares.argmax())
     source, strays = rim & (surface == main), inside & (surface != main)
     if shares[main] < MAJORITY * inside.sum() or not source.any():
-        return
-    settled[strays] = index[closest(source, strays)]
+        return none
+    rows, columns = np.nonzero(strays)
+    return rows, columns, index[closest(source, strays)]
 
 
 def closest(source: Mask, wanted: Mask) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

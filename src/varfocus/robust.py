@@ -166,7 +166,7 @@ def solve(
     progress("judging", 0, 1)
     index = solution.d
     if chosen.edges != "off":
-        index = settle(index, weight, chosen.cut * model.peak_width)
+        settle(index, weight, chosen.cut * model.peak_width)
     margin, bend, cost = judge(found, model, index)
     progress("judging", 1, 1)
     sharpened = None

@@ -25,6 +25,7 @@ from varfocus.likelihood import Model, learn
 from varfocus.native.scales import TRUNCATE, decoded
 from varfocus.native.search import WINDOW, Search, padded
 from varfocus.params import Params, RobustParams
+from varfocus.plain import settle
 from varfocus.progress import Progress, silent
 from varfocus.scales import SCALES
 from varfocus.scratch import Scratch, percentile
@@ -139,6 +140,9 @@ def solve(
         distance = robust.RIVAL_DISTANCE / model.step
         return found.judge(label, distance, robust.curvature_reach(model))
 
+    if chosen.edges != "off":
+        settle(index, weight, chosen.cut * model.peak_width)
+        scratch.release()
     margin, bend, cost = judge(index)
     sharp = None
     if chosen.edges == "auto":

@@ -81,6 +81,9 @@ REACH_OF_VOTES = (kernel(NEARBY).size + kernel(TOGETHER).size) // 2
 STAY, SURE = 0.05, 0.5
 """Weight of the present side, and of pixels that are not asked."""
 
+EXPLAINED = 4.0
+"""Un-mixed colours are believed where the error, in units of the noise per frame, is below."""
+
 
 @dataclass(frozen=True)
 class Sharpened:
@@ -95,7 +98,7 @@ class Sharpened:
     colour : ndarray of shape (H, W, C), float32
         Un-mixed colours in [0, 1], where `seen`.
     seen : ndarray of shape (H, W), bool
-        Pixels on the far side of jumps, whose colours were un-mixed.
+        Pixels on the far side of jumps whose un-mixed colours explain the frames.
     ratio : float
         Error with occlusion over error without, in the trial.
     near_first : bool
@@ -363,11 +366,14 @@ def sharpen_part(
     seen = np.zeros(index.shape, bool)
     if sides is not None:
         places = _tiles(sides.asks)
-        sides = _asked(scene, sides, places, ROUNDS, colour)
+        residue = np.zeros(index.shape, np.float32)
+        sides = _asked(scene, sides, places, ROUNDS, (colour, residue))
         blur = np.where(sides.is_near, sides.near, sides.far)
         scene = replace(scene, blur=np.where(sides.asks, blur, scene.blur))
         for place in places:
             seen[place] = sides.zone[place] & ~sides.is_near[place]
+        # Where light would have to be negative, or more than white, the veil was another one.
+        seen &= (residue <= EXPLAINED * scene.noise) & ((colour > 0) & (colour < 1)).all(axis=2)
     moved = scene.blur != start
     depth = np.where(moved, _to_frames(measured, scene.blur, near_first), index)
     return Sharpened(depth, moved, colour, seen, found.ratio, near_first)
@@ -483,11 +489,15 @@ def _on_threads(work: Callable[[Tile], Done], tiles: Iterable[Tile]) -> list[Don
 
 
 def _asked(
-    scene: _Scene, sides: Sides, tiles: list[Tile], rounds: int, colour: Float | None = None
+    scene: _Scene,
+    sides: Sides,
+    tiles: list[Tile],
+    rounds: int,
+    shown: tuple[Float, Float] | None = None,
 ) -> Sides:
     """Ask all pixels of some tiles so many times, and let them change sides.
 
-    Un-mixed colours of what they show in the end are put into `colour`.
+    Un-mixed colours of what they show in the end, and the error per frame, are put into `shown`.
     """
     shape = scene.blur.shape
     change, least = np.zeros(shape, np.float32), np.ones(shape, np.float32)
@@ -495,13 +505,14 @@ def _asked(
 
     def ask(tile: Tile) -> None:
         patch, inner = _patch(scene, sides, tile)
-        found, _, mixed = judge(patch, ROBUST * scene.noise)
+        found, error, mixed = judge(patch, ROBUST * scene.noise)
         change[tile] = found[inner]
         asked = np.maximum((patch.sigma <= SHARP).sum(axis=0), 1) * np.float32(EARNED * scene.noise)
         least[tile] = asked[patch.near[inner]]
         asks[tile] = sides.asks[tile] & (patch.near < patch.far)[inner]
-        if colour is not None:
-            colour[tile] = np.moveaxis(mixed, 0, 2)[inner]
+        if shown is not None:
+            shown[0][tile] = np.moveaxis(mixed, 0, 2)[inner]
+            shown[1][tile] = error[inner] / np.float32(len(patch.frames))
 
     todo = tiles
     for _ in range(rounds):
@@ -514,7 +525,7 @@ def _asked(
         sides = replace(sides, is_near=is_near)
         # Where nobody moved, the judge would say the same again.
         todo = [tile for tile in tiles if moved[_around(sides, tile)[0]].any()]
-    if colour is not None:
+    if shown is not None:
         _on_threads(ask, todo)
     return sides
 
