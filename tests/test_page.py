@@ -469,6 +469,8 @@ def test_frames_and_aligned_maps_register_in_linked_panes(browser: Browser, tmp_
         finished(page)
         page.wait_for_timeout(1000)
         second = pane_pixels(page, 1)
+        drawn = page.locator("#panes canvas").first.get_attribute("data-shown")
+        assert "/fused/full" in str(drawn)
         page.close()
     assert first.shape == second.shape
     # Fitted to the common area: away from the edges of the pane both show the same pixels.

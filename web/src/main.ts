@@ -193,9 +193,10 @@ function showPanes(): void {
   const choices = paneChoices();
   const sources = choices.map(sourceOf);
   if (state.width) viewer.setImage(state.width, state.height);
-  const part = measure.tool === "crop" || measure.tool === "mask" ? null : (area.box ?? partOf(newest()));
+  const drawing = measure.tool === "crop" || measure.tool === "mask";
+  const part = drawing ? null : (area.box ?? partOf(newest()));
   viewer.setTarget(part && { x: part[0], y: part[1], width: part[2], height: part[3] });
-  const under = area.box || partOf(newest()) ? frameSource() : null; // what lies around
+  const under = area.box || drawing ? frameSource() : null; // what lies around
   if (kept.view === "wipe" && newest()) viewer.setPanes([{ source: sources[0] ?? null, other: sources[1] ?? null, under }]);
   else viewer.setPanes(sources.map((source) => ({ source, under })));
   showHeads();
