@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psutil
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -100,7 +100,7 @@ PAN = """async () => {
     const times = [];
     let before = await next();
     const steps = 240;
-    const middle = [box.left + box.width / 4, box.top + box.height / 2];
+    const middle = [box.left + box.width / 4, box.top + box.height / 4]; // inside the first pane
     at("pointerdown", ...middle);
     for (let k = 1; k <= steps; k++) {
         const turn = (2 * Math.PI * k) / steps;
@@ -131,8 +131,8 @@ def served(*source: str) -> Iterator[str]:
             process.send_signal(signal.SIGINT)
 
 
-def opened(browser: Browser, address: str, example: bool) -> Page:
-    """Open the page, and reconstruct with the defaults."""
+def opened(browser: Browser, address: str, example: bool, method: str) -> Page:
+    """Open the page, and reconstruct with the defaults of a method."""
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.set_default_timeout(PATIENCE)
     page.add_init_script(f"({LISTEN})()")
@@ -142,6 +142,7 @@ def opened(browser: Browser, address: str, example: bool) -> Page:
         page.click("#try")
     page.wait_for_selector("#strip li")
     expect(page.locator("#progress")).to_be_hidden(timeout=PATIENCE)
+    page.select_option("#method", method)
     page.click("#run")
     page.wait_for_selector("a[data-product='depth.tif']")
     expect(page.locator("#progress")).to_be_hidden(timeout=PATIENCE)
@@ -184,20 +185,43 @@ def steer(page: Page, name: str) -> None:
     )
 
 
+KINDS = {
+    "--type=renderer": "page",
+    "--type=gpu": "drawing",
+    "spawn_main": "workers",
+    "varfocus app": "server",
+    "chromium": "browser",
+}
+"""What the processes are, by a piece of their command line."""
+
+
+def processes() -> Iterator[tuple[str, psutil.Process]]:
+    """Yield every process below this one that takes part, and what it is."""
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            words = " ".join(process.cmdline())
+            kind = next((kind for text, kind in KINDS.items() if text in words), None)
+            if kind:
+                yield kind, process
+
+
 def processor_seconds() -> dict[str, float]:
     """Return the processor time so far of browser, server and workers, which load hides less."""
     spent: dict[str, float] = {}
-    for process in psutil.Process().children(recursive=True):
-        try:
-            words, times = " ".join(process.cmdline()), process.cpu_times()
-        except psutil.Error:
-            continue
-        kinds = {"--type=renderer": "page", "--type=gpu": "drawing", "spawn_main": "workers"}
-        kinds |= {"varfocus app": "server", "chromium": "browser"}
-        kind = next((kind for text, kind in kinds.items() if text in words), None)
-        if kind:
+    for kind, process in processes():
+        with suppress(psutil.Error):
+            times = process.cpu_times()
             spent[kind] = spent.get(kind, 0.0) + times.user + times.system
     return spent
+
+
+def memory_bytes() -> dict[str, int]:
+    """Return the memory of the largest process of each kind."""
+    held: dict[str, int] = {}
+    for kind, process in processes():
+        with suppress(psutil.Error):
+            held[kind] = max(held.get(kind, 0), process.memory_info().rss)
+    return held
 
 
 def pan(page: Page) -> None:
@@ -216,16 +240,23 @@ def pan(page: Page) -> None:
     page.wait_for_timeout(1500)
     for _ in range(2):  # the second time tiles come from memory
         began = len(requests)
+        before = processor_seconds()
         times = sorted(page.evaluate(PAN))
+        spent = {name: t - before.get(name, 0.0) for name, t in processor_seconds().items()}
         page.wait_for_timeout(1000)
         heap = page.evaluate("() => performance.memory?.usedJSHeapSize ?? 0") / 2**20
         print(
             f"pan: frame times median {statistics.median(times):.0f} ms, "
             f"95 % {times[int(0.95 * len(times))]:.0f} ms, longest {times[-1]:.0f} ms; "
             f"{len(requests) - began} requests; largest answer {max(received, default=0) >> 10} KB;"
-            f" heap of the page {heap:.0f} MB",
+            f" heap of the page {heap:.0f} MB; {len(messages)} messages, "
+            f"the largest of {max(messages, default=0)} bytes",
             flush=True,
         )
+        cost = (f"{name} {1000 * t / len(times):.0f} ms" for name, t in spent.items())
+        print(f"processor time per frame: {', '.join(cost)}", flush=True)
+    memory = ", ".join(f"{name} {size >> 20} MB" for name, size in memory_bytes().items())
+    print(f"largest process: {memory}", flush=True)
 
 
 def main() -> None:
@@ -234,6 +265,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="*")
     parser.add_argument("--pan", action="store_true")
     parser.add_argument("--no-steer", action="store_true")
+    parser.add_argument("--method", default="auto")
     given = parser.parse_args()
     chromium = os.environ.get("VARFOCUS_CHROMIUM") or shutil.which("chromium")
     print(
@@ -244,7 +276,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         for folder in given.folder or [""]:
             with served(*([folder] if folder else [])) as address:
-                page = opened(browser, address, example=not folder)
+                page = opened(browser, address, example=not folder, method=given.method)
                 if not given.no_steer:
                     steer(page, folder or "example")
                 if given.pan:

@@ -14,13 +14,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 from varfocus.app.server import static_folder
 from varfocus.export import images
@@ -61,19 +61,23 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def playwright() -> Iterator[Playwright]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=[
-                "--no-sandbox",
-                "--use-angle=swiftshader",
-                "--enable-unsafe-swiftshader",
-                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-            ],
-        )
-        yield browser
-        browser.close()
+        yield playwright
+
+
+def launched(playwright: Playwright, *flags: str) -> Browser:
+    local_only = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    return playwright.chromium.launch(
+        executable_path=CHROMIUM, args=["--no-sandbox", local_only, *flags]
+    )
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    browser = launched(playwright, "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -469,6 +473,8 @@ def test_frames_and_aligned_maps_register_in_linked_panes(browser: Browser, tmp_
         finished(page)
         page.wait_for_timeout(1000)
         second = pane_pixels(page, 1)
+        drawn = page.locator("#panes canvas").first.get_attribute("data-shown")
+        assert "/fused/full" in str(drawn)
         page.close()
     assert first.shape == second.shape
     # Fitted to the common area: away from the edges of the pane both show the same pixels.
@@ -479,3 +485,23 @@ def test_frames_and_aligned_maps_register_in_linked_panes(browser: Browser, tmp_
     assert here.std() > 30
     assert np.abs(here - there).mean() < 2
     assert np.abs(here[:, 2:] - there[:, :-2]).mean() > 5  # and two screen pixels would be seen
+
+
+def test_without_webgl_there_are_plain_pictures(
+    playwright: Playwright, address: str, tmp_path: Path
+) -> None:
+    for k, frame in enumerate(simulate("steps", shape=(60, 80), n=5).frames):
+        (tmp_path / f"shot{k}.png").write_bytes(images.picture(frame)[1])
+    with closing(launched(playwright, "--disable-3d-apis")) as plain:
+        page = plain.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(address)
+        page.wait_for_selector("html[data-ready=yes]")
+        expect(page.locator(".message")).to_contain_text("WebGL2")
+        page.set_input_files("#files", sorted(tmp_path.iterdir()))
+        page.select_option("#method", "classic")
+        reconstruct(page)
+        drawn = page.locator(".plain img").first
+        drawn.wait_for()
+        assert drawn.evaluate("async (image) => (await image.decode(), image.naturalWidth)") > 50
+        picture(page, "plain")

@@ -151,7 +151,7 @@ export class Controls {
     if (!result) return this.outcome.replaceChildren();
     const depth = result.maps["depth"];
     const rows: [string, string][] = [
-      ["Method", METHOD_WORDS[result.method] ?? result.method],
+      ["Method", (METHOD_WORDS[result.method] ?? result.method).replace(/ \(.*/, "")],
       ["Depth", depth ? `${short(depth.range[0], 3)} … ${short(depth.range[1], 3)} ${result.unit}` : ""],
       ["Sure (≥ 0.9)", `${Math.round(result.sure * 100)} % of the pixels`],
       ["Size", `${result.width} × ${result.height}${result.preview ? " (preview)" : ""}`],

@@ -193,9 +193,10 @@ function showPanes(): void {
   const choices = paneChoices();
   const sources = choices.map(sourceOf);
   if (state.width) viewer.setImage(state.width, state.height);
-  const part = measure.tool === "crop" || measure.tool === "mask" ? null : (area.box ?? partOf(newest()));
+  const drawing = measure.tool === "crop" || measure.tool === "mask";
+  const part = drawing ? null : (area.box ?? partOf(newest()));
   viewer.setTarget(part && { x: part[0], y: part[1], width: part[2], height: part[3] });
-  const under = area.box || partOf(newest()) ? frameSource() : null; // what lies around
+  const under = area.box || drawing ? frameSource() : null; // what lies around
   if (kept.view === "wipe" && newest()) viewer.setPanes([{ source: sources[0] ?? null, other: sources[1] ?? null, under }]);
   else viewer.setPanes(sources.map((source) => ({ source, under })));
   showHeads();
@@ -492,9 +493,11 @@ function showState(): void {
   refresh();
 }
 
+let showAll = showState;
+
 async function load(): Promise<void> {
   state = await get<State>("/api/state");
-  showState();
+  showAll();
 }
 
 const requests = new Newest<Values>(
@@ -699,14 +702,46 @@ function adopt(result: ResultInfo | undefined): void {
   area.setBox(typeof crop === "string" ? (crop.split(",").map(Number) as Rectangle) : null, false);
 }
 
+/** Without WebGL2: reconstruct, look at plain pictures, and take files away. */
+function beginPlain(): void {
+  say("This browser offers no WebGL2, which the maps need: plain pictures have to do. Another browser shows everything.");
+  const pictures = el("div", { class: "plain" });
+  byId("stage").append(pictures);
+  document.documentElement.dataset["theme"] = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  for (const id of ["views", "theme", "strip", "area"]) byId(id).hidden = true;
+  setUpOpening();
+  controls.setMethods(state.methods);
+  controls.changed = (parameters, _, asked) => {
+    if (asked) requests.ask(parameters, true);
+  };
+  showAll = () => {
+    const done = state.results.filter((r) => r.saved).at(-1);
+    byId("welcome").hidden = state.frames.length > 0 || done !== undefined;
+    controls.enable(state.frames.filter((f) => f.included).length >= 3);
+    controls.setBusy(state.busy);
+    controls.setResult(newest() ?? null);
+    for (const section of sections) section.hidden = true;
+    showTake();
+    const shown = (done?.files ?? []).filter((name) => name === "preview.png" || name === "fused.png");
+    pictures.replaceChildren(...shown.map((name) =>
+      el("img", { src: `/api/results/${done!.version}/products/${name}`, alt: state.products.find((p) => p.name === name)!.about })));
+  };
+  showAll();
+  listen((event) => {
+    if (event.kind === "failed" && requests.failed(event.version)) say(event.message);
+    if (event.kind === "result") requests.result(event.result.version);
+    if (event.kind === "progress") controls.setBusy(event.done < event.total ? { ...event, version: event.id } : null);
+    else void attempt(load);
+  }, () => undefined);
+  document.documentElement.dataset["ready"] = "yes";
+}
+
 async function begin(): Promise<void> {
   state = await get<State>("/api/state");
   try {
     viewer = new Viewer(byId("panes"), state.tile);
   } catch {
-    document.documentElement.dataset["theme"] = "light";
-    say("This browser offers no WebGL2, which the page needs to show maps. Another browser will do, or the command line: varfocus depth.");
-    return;
+    return beginPlain();
   }
   const table = new Uint8Array(await bytes("/api/palettes"));
   state.palettes.forEach((name, k) => {

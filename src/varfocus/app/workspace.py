@@ -13,6 +13,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -178,7 +179,7 @@ class Workspace:
             stack, ids = self.stack()
             params = Params.from_keywords(**saved.record["parameters"])
             self._made[version] = Solve(version, stack, ids, params, saved.folder, preview=False)
-            if saved.record.get("alignment"):
+            with suppress(ParameterError):  # the frames may have been replaced since
                 self._alignments[version] = read_record(saved.folder, stack)
             if (saved.folder / MASK).is_file():
                 self._mask = self._base_mask = saved.folder / MASK
