@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -172,14 +172,69 @@ def _record(folder: Path) -> dict[str, Any]:
         ) from error
     try:
         record = json.loads(text)
-        record["depth"]["unit"], record["input"]["focus"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"{path} is not the record of a run ({type(error).__name__}: {error})",
             "expected what varfocus depth writes",
         ) from error
+    for keys, is_right in _PARTS.items():
+        part = record
+        for key in keys:
+            part = part.get(key) if isinstance(part, dict) else None
+        if not is_right(part):
+            raise InputError(
+                f"{path} is not the record of a run: {'.'.join(keys)} is {str(part)[:60]!r}",
+                "expected what varfocus depth writes",
+                "Run varfocus depth again with --overwrite.",
+            )
     found: dict[str, Any] = record
     return found
+
+
+def _is_number(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) < 1e30  # JSON has NaN and Infinity here
+
+
+def _are_positions(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and all(map(_is_number, value)))
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _are_as_many(found: dict[str, Any]) -> bool:
+    frames, focus = found.get("frames"), found.get("focus")
+    named = _are_names(frames) and bool(frames) and "focus" in found
+    return named and (not isinstance(focus, list) or len(focus) == len(frames or ()))
+
+
+def _are_files(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(file, dict) and isinstance(file.get("path"), str) for file in value
+    )
+
+
+def _is_size(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, dict)
+        and all(_is_number(value.get(axis)) and value[axis] > 0 for axis in "xy")
+        and value.get("unit") in METRES
+    )
+
+
+_PARTS: Mapping[tuple[str, ...], Callable[[Any], bool]] = {
+    ("depth", "unit"): lambda unit: isinstance(unit, str),
+    ("input",): lambda found: isinstance(found, dict) and _are_as_many(found),
+    ("input", "focus"): _are_positions,
+    ("input", "files"): _are_files,
+    ("input", "pixel_size"): _is_size,
+    ("parameters",): lambda found: isinstance(found, dict) and isinstance(found.get("method"), str),
+    ("warnings",): _are_names,
+    ("seconds",): lambda seconds: seconds is None or _is_number(seconds),
+}
+"""What is read from a record, and how it must be: the file may come from anybody."""
 
 
 def _found(folder: Path, name: str) -> Path | None:

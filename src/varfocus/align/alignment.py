@@ -310,9 +310,13 @@ def read_record(place: str | Path, stack: FocusStack) -> Alignment:
             correlations=np.full(len(frames), np.nan),
         )
         sound = matrices.shape == (len(frames), 3, 3) and np.isfinite(matrices).all()
-        if not sound or sorted(found.order) != list(range(len(frames))):
+        left, top, width, height = found.crop
+        inside = 0 <= left < left + width <= size[1] and 0 <= top < top + height <= size[0]
+        if not (sound and inside and 0 <= found.reference < len(frames)) or sorted(
+            found.order
+        ) != list(range(len(frames))):
             raise ValueError("its numbers are damaged")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ParameterError(
             f"{path} cannot be used: {getattr(error, 'strerror', None) or error}",
             "expected the run.json of an earlier run with alignment",

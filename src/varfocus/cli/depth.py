@@ -148,7 +148,7 @@ def _recorded(path: Path, given: Params) -> Params:
     try:
         recorded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["parameters"]
         return Params.from_keywords(**recorded)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         if isinstance(error, ParameterError):
             raise
         raise ParameterError(
