@@ -15,6 +15,7 @@ from . import (
     measure,
     metrics,
     minimise,
+    mosaic,
     operators,
     params,
     regulariser,
@@ -23,6 +24,7 @@ from . import (
     units,
 )
 from .io import read_stack
+from .mosaic import reconstruct_into
 from .pipeline import reconstruct
 from .result import Result
 from .saved import SavedResult, load_result
@@ -52,10 +54,12 @@ __all__ = [
     "measure",
     "metrics",
     "minimise",
+    "mosaic",
     "operators",
     "params",
     "read_stack",
     "reconstruct",
+    "reconstruct_into",
     "regulariser",
     "robust",
     "simulate",

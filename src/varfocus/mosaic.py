@@ -1,7 +1,8 @@
 """Stacks too large for memory: worked through in tiles, written as they finish.
 
-The result is that of `varfocus.pipeline.run`, pixel by pixel; see `varfocus.streamed`. Alignment is
-left out: frames of a mosaic are taken to be aligned.
+The result is that of `varfocus.pipeline.run`, pixel by pixel; see `varfocus.streamed`. Frames of up
+to 26 megapixels are aligned first, and resampled on disk; larger ones are mosaics, which are taken
+to be aligned.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from varfocus import depth, edges, export, memory, native, pipeline, robust, streamed
-from varfocus.align import Alignment
+from varfocus.align import Alignment, align
+from varfocus.align import Box as Crop
 from varfocus.coordinate import label_count
 from varfocus.errors import ParameterError, TooLargeError
 from varfocus.export import figures
@@ -28,7 +30,7 @@ from varfocus.export.report import Findings, report_page
 from varfocus.fuse import fuse, level_count
 from varfocus.io.limits import MAX_PIXELS
 from varfocus.likelihood import Model
-from varfocus.params import DEFAULT_METHOD, Params, Resources
+from varfocus.params import DEFAULT_METHOD, AlignParams, Params, Resources
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Figures, depth_unit, run_record
 from varfocus.scratch import Scratch, free_bytes, percentile
@@ -38,6 +40,13 @@ from varfocus.units import PixelSize
 
 OVERHEAD = 300_000_000
 """Bytes that the process takes before any pixel is read."""
+
+ALIGNING_FRAMES = 5
+"""Frames that must fit into memory for the stack to be aligned."""
+
+LARGEST_PICTURE = int((robust.MOST_MAGNIFIED * robust.REFERENCE_SIZE) ** 2)
+"""Pixels of what is still one picture. Beyond that, registration on shrunk frames is less exact
+than the stage of a microscope, and would move frames that are aligned."""
 
 SIDES = (4096, 3072, 2048, 1536, 1024, 512)
 """Sides of tiles that are tried, in pixels."""
@@ -165,13 +174,13 @@ def plan(stack: FocusStack, params: Params, resources: Resources) -> Plan | None
     wanted = replace(params, method="robust", robust=replace(params.robust, edges="off"))
     if not able or (memory.needed_bytes(stack, wanted) <= allowed and size <= MAX_PIXELS):
         return None
-    if params.align.align not in ("auto", "none") or params.align.transforms_from is not None:
-        raise ParameterError(
-            "received a request to align frames that do not fit into memory",
-            "expected frames that are aligned, as those of a mosaic are",
-            "Align them before they are stitched, and leave --align out.",
-        )
-    return in_tiles(stack, params, allowed)
+    try:
+        return in_tiles(stack, params, allowed)
+    except TooLargeError:
+        paper = replace(Params("paper"), fusion=params.fusion)
+        if params.method == "auto" and memory.needed_bytes(stack, paper) <= allowed:
+            return None
+        raise
 
 
 def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
@@ -197,10 +206,11 @@ def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
     side = next(s for s in SIDES if tile_bytes(stack, params, s) <= usable)
     scratch = streamed.scratch_bytes(stack.shape, len(stack), labels, usable)
     itemsize = stack.channels * stack.dtype.itemsize
+    aligned = _to_align(stack, params.align, usable)
     scratch += size * (22 + 2 * itemsize)  # maps and their coarser levels
     if params.robust.edges == "auto":
         scratch += size * (5 + 4 * stack.channels)
-    if not stack.windowed:
+    if aligned or not stack.windowed:
         scratch += size * len(stack) * itemsize
     needed = memory.needed_bytes(stack, wanted)
     words = (
@@ -210,6 +220,30 @@ def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
         "space in between"
     )
     return Plan(side, usable, scratch, words)
+
+
+def _to_align(stack: FocusStack, params: AlignParams, usable: int) -> bool:
+    """Tell whether frames are to be aligned, and can be: each is then decoded whole.
+
+    Raises
+    ------
+    ParameterError
+        If it was asked for, and they cannot.
+    """
+    asked = params.align not in ("auto", "none") or params.transforms_from is not None
+    if params.align == "none" and not asked and not params.auto_order:
+        return False
+    size = math.prod(stack.shape)
+    frame = size * stack.channels * stack.dtype.itemsize
+    if ALIGNING_FRAMES * frame <= usable and size <= MAX_PIXELS:
+        return asked or params.auto_order or size <= LARGEST_PICTURE
+    if asked or params.auto_order:
+        raise ParameterError(
+            f"received a request to align frames of {memory.size_words(frame)} each",
+            f"expected {ALIGNING_FRAMES} of them to fit into {memory.size_words(usable)}",
+            "Align them before they are stitched, or raise --max-memory.",
+        )
+    return False
 
 
 def tile_bytes(stack: FocusStack, params: Params, side: int) -> int:
@@ -288,16 +322,12 @@ def run(
     prepare_folder(folder, result_names(kind), overwrite)
     _check_disk(folder, planned)
     params = replace(params, method="robust")
-    notes = []
-    if params.align.align == "auto":
-        notes.append(
-            "the frames were not aligned: they do not fit into memory, and were taken to be "
-            "aligned. Align them before they are stitched if they are not."
-        )
     with native.use_threads(resources.threads), Scratch(folder) as scratch:
-        frames = stack if stack.windowed else _unpacked(stack, scratch, progress)
+        frames, alignment = _aligned(stack, params, planned, progress)
+        if not frames.windowed:
+            frames = _unpacked(frames, scratch, progress)
         solved = streamed.solve(frames, params, scratch, planned.side, planned.room, progress)
-        written = _Writer(frames, params, solved, folder, kind, scratch)
+        written = _Writer(frames, alignment, params, solved, folder, kind, scratch)
         try:
             written.all_tiles(planned.side, progress)
             about_maps = written.figures
@@ -305,10 +335,9 @@ def run(
             files, shown = written.finish(progress)
         finally:
             written.discard()
-    n = len(stack)
-    notes += pipeline.out_of_range(written.ends_share, n) + pipeline.doubtful(written.known_share)
-    alignment = Alignment.untouched(stack, "frames that do not fit into memory are not aligned")
-    record = run_record(stack, params, about_maps, command) | {
+    notes = [*alignment.warnings, *pipeline.out_of_range(written.ends_share, len(frames))]
+    notes += pipeline.doubtful(written.known_share)
+    record = run_record(frames, params, about_maps, command) | {
         "input": export.describe_input(stack),
         "alignment": alignment.record(stack.names),
         "findings": solved.describe(),
@@ -329,6 +358,21 @@ def run(
     )
     files["run"] = folder / export.RUN_RECORD
     return Written(files, record, written.sure_share)
+
+
+def _aligned(
+    stack: FocusStack, params: Params, planned: Plan, progress: Progress
+) -> tuple[FocusStack, Alignment]:
+    """Align a stack if it can and should be."""
+    if _to_align(stack, params.align, planned.room):
+        return align(stack, params.align, progress)
+    if params.align.align == "none":
+        return stack, Alignment.untouched(stack, "alignment was switched off")
+    note = (
+        f"frames of {math.prod(stack.shape) / 1e6:.0f} megapixels that do not fit into memory were "
+        "taken to be aligned. Align them before they are stitched if they are not."
+    )
+    return stack, Alignment.untouched(stack, "they were taken to be aligned", note)
 
 
 def _check_disk(folder: Path, planned: Plan) -> None:
@@ -374,6 +418,7 @@ def finish_tile(
     model: Model,
     params: Params,
     levels: int,
+    positions: NDArray[np.float64] | None,
     unmixed: tuple[NDArray[np.float32], NDArray[np.bool_]] | None = None,
 ) -> Products:
     """Make the products of a part of the image, given its depth.
@@ -390,6 +435,8 @@ def finish_tile(
         Robust and fusion parameters.
     levels : int
         Levels of the whole image's pyramid.
+    positions : ndarray of shape (n,) or None
+        Depth of each frame; None for frame numbers.
     unmixed : tuple of ndarray (H, W, C), float32, and ndarray (H, W), bool, optional
         Colours from the edge stage, and where they are known.
 
@@ -398,7 +445,6 @@ def finish_tile(
     Products
         Right up to what lies within `FUSION_REACH` of a border that is not one of the image.
     """
-    positions = stack.depths
     limit = robust.MARGIN_LIMIT
     known = robust.evidence(cost, model) >= robust.NOISE_EVIDENCE / len(stack)
     physical = depth.index_to_depth(index, positions)
@@ -423,12 +469,28 @@ def finish_tile(
     )
 
 
+def _masked(made: Products, seen: Crop, tile: Tile) -> Products:
+    """Mark what not all frames show as unknown."""
+    rows, columns = (
+        np.arange(span.start, span.stop)[:, None] if down else np.arange(span.start, span.stop)
+        for span, down in zip(tile.outer, (True, False), strict=True)
+    )
+    inside = (seen.top <= rows) & (rows < seen.top + seen.height)
+    inside = inside & (seen.left <= columns) & (columns < seen.left + seen.width)
+    return replace(
+        made,
+        depth=np.where(inside, made.depth, np.float32(np.nan)),
+        confidence=np.where(inside, made.confidence, np.float32(0.0)),
+    )
+
+
 class _Writer:
     """Makes the maps, tile by tile, and counts what the record tells of them."""
 
     def __init__(
         self,
         stack: FocusStack,
+        alignment: Alignment,
         params: Params,
         solved: streamed.Solved,
         folder: Path,
@@ -436,6 +498,7 @@ class _Writer:
         scratch: Scratch,
     ) -> None:
         self._stack, self._params, self._solved, self._scratch = stack, params, solved, scratch
+        self._alignment = alignment
         unit, size = depth_unit(stack), stack.pixel_size
         shape = stack.shape
         self._uncertainty: NDArray[np.float32] = scratch.empty(shape, np.float32)
@@ -486,8 +549,11 @@ class _Writer:
             solved.model,
             self._params,
             level_count(math.prod(self._stack.shape)),
+            self._alignment.depths(self._stack),
             None if sharp is None else (sharp.colour[tile.outer], sharp.seen[tile.outer]),
         )
+        if self._alignment.masked:
+            made = _masked(made, self._alignment.crop, tile)
         for name, file in self._files.items():
             file[tile.inner] = getattr(made, name)[tile.within]
         self._uncertainty[tile.inner] = made.uncertainty[tile.within]
