@@ -170,9 +170,10 @@ def plan(stack: FocusStack, params: Params, resources: Resources) -> Plan | None
     """
     limit = None if resources.max_memory is None else memory.parse_size(resources.max_memory)
     size, allowed = math.prod(stack.shape), memory.allowed_bytes(limit)
-    able = params.method in ("auto", "robust") and not params.robust.tgv and native.in_use()
+    if params.method not in ("auto", "robust") or params.robust.tgv or not native.in_use():
+        return None
     wanted = replace(params, method="robust", robust=replace(params.robust, edges="off"))
-    if not able or (memory.needed_bytes(stack, wanted) <= allowed and size <= MAX_PIXELS):
+    if memory.needed_bytes(stack, wanted) <= allowed and size <= MAX_PIXELS:
         return None
     try:
         return in_tiles(stack, params, allowed)
