@@ -157,6 +157,44 @@ def independent(stack: FocusStack) -> dict[str, dict[str, float]]:
     return answer
 
 
+def report(results: dict) -> None:
+    """Write the table and the plot of all runs so far."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    lines = [
+        "| megapixels | edge stage | CPU s per megapixel | s per megapixel | peak memory | tiles |",
+        "|---|---|---|---|---|---|",
+    ]
+    runs = sorted(results["runs"].values(), key=lambda run: (run["edges"], run["megapixels"]))
+    for found in runs:
+        size = found["megapixels"]
+        stage = "off" if found["edges"] == "off" else "on"
+        stage += ", closed" if stage == "on" and found["findings"]["edges"] is None else ""
+        lines.append(
+            f"| {size:.0f} | {stage} | {found['cpu_seconds'] / size:.2f} "
+            f"| {found['seconds'] / size:.1f} | {found['peak_bytes'] / 1e9:.2f} GB "
+            f"| {found['tile']} |"
+        )
+    (RESULTS / "huge.md").write_text("# Mosaics in tiles\n\n" + "\n".join(lines) + "\n")
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+    for stage, colour in (("off", "C0"), ("auto", "C1")):
+        some = [found for found in runs if found["edges"] == stage]
+        x = [found["megapixels"] for found in some]
+        y = [found["cpu_seconds"] / found["megapixels"] for found in some]
+        words = "with the edge stage" if stage == "auto" else "without the edge stage"
+        left.plot(x, y, "o-", color=colour, label=words)
+        memory_used = [found["peak_bytes"] / 1e9 for found in some]
+        right.plot(x, memory_used, "o-", color=colour, label=words)
+    left.set(xscale="log", ylim=(0, None), xlabel="megapixels", ylabel="CPU s per megapixel")
+    right.set(xscale="log", ylim=(0, 4.5), xlabel="megapixels", ylabel="peak memory (GB)")
+    right.axhline(4.0, color="grey", linestyle=":")
+    left.legend(frameon=False)
+    figure.savefig(IMAGES / "huge.png", dpi=110)
+
+
 def main() -> None:
     """Run."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -194,6 +232,8 @@ def main() -> None:
             path.unlink()
         target.write_text(json.dumps(results, indent=1) + "\n")
     target.write_text(json.dumps(results, indent=1) + "\n")
+    if results["runs"]:
+        report(results)
 
 
 if __name__ == "__main__":

@@ -202,14 +202,15 @@ def test_the_command_line_chooses(capsys, stack, whole, tmp_path, small_plans):
 
 
 @needs_engine
-def test_what_cannot_be_done_in_tiles(stack, small_plans):
+def test_what_cannot_be_done_in_tiles(stack, small_plans, monkeypatch):
     tight = Resources(max_memory="8MB")
     assert mosaic.plan(stack, plain(), Resources(max_memory="2GB")) is None
     assert mosaic.plan(stack, Params.from_keywords("paper"), tight) is None
-    with pytest.raises(ParameterError, match="Align them before"):
-        mosaic.plan(stack, Params.from_keywords("robust", align="affine"), tight)
     with pytest.raises(TooLargeError, match="even in tiles"):
         mosaic.plan(stack, plain(), Resources(max_memory="1MB"))
+    monkeypatch.setattr(mosaic, "ALIGNING_FRAMES", 1000)
+    with pytest.raises(ParameterError, match="Align them before"):
+        mosaic.plan(stack, Params.from_keywords("robust", align="affine"), tight)
 
 
 @needs_engine
@@ -217,9 +218,30 @@ def test_frames_without_parts_are_unpacked(stack, whole, tmp_path):
     for k, frame in enumerate(stack):
         Image.fromarray(frame).save(tmp_path / f"{k}.png")
     frames = read_stack(tmp_path).with_focus(stack.focus, "um")
-    done = in_small_tiles(frames, Params.from_keywords("robust", edges="off"), tmp_path / "out")
+    done = in_small_tiles(frames, plain(edges="off"), tmp_path / "out")
     as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
-    assert any("not aligned" in warning for warning in done.record["warnings"])
+
+
+@needs_engine
+@pytest.mark.parametrize("border", ["crop", "mask"])
+def test_pictures_are_aligned_first(border, tmp_path):
+    frames = simulate("steps", shape=(190, 267), n=6, seed=2, colour=False).frames
+    frames[4:] = np.roll(frames[4:], 5, axis=2)
+    stack = FocusStack.from_array(frames)
+    params = Params.from_keywords("robust", edges="off", border=border)
+    whole = run(stack, params)
+    assert whole.alignment.model != "none"
+    done = in_small_tiles(stack, params, tmp_path)
+    as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
+    assert done.record["alignment"] == whole.record()["alignment"]
+
+
+@needs_engine
+def test_mosaics_are_taken_to_be_aligned(stack, tmp_path, monkeypatch):
+    monkeypatch.setattr(mosaic, "LARGEST_PICTURE", 1000)
+    done = in_small_tiles(stack, Params.from_keywords("robust", edges="off"), tmp_path)
+    assert any("taken to be aligned" in warning for warning in done.record["warnings"])
+    assert done.record["alignment"]["model"] == "none"
 
 
 @needs_engine

@@ -16,6 +16,7 @@ from . import (
     measure,
     metrics,
     minimise,
+    mosaic,
     operators,
     params,
     regulariser,
@@ -24,6 +25,7 @@ from . import (
     units,
 )
 from .io import read_stack
+from .mosaic import reconstruct_into
 from .pipeline import reconstruct
 from .result import Result
 from .saved import SavedResult, load_result
@@ -54,10 +56,12 @@ __all__ = [
     "measure",
     "metrics",
     "minimise",
+    "mosaic",
     "operators",
     "params",
     "read_stack",
     "reconstruct",
+    "reconstruct_into",
     "regulariser",
     "robust",
     "simulate",

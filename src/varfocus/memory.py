@@ -154,8 +154,10 @@ def admit(stack: FocusStack, params: Params, limit: int | None) -> None:
     height, width = stack.shape
     why = "the given limit" if limit is not None else "60 % of the free memory"
     remedies = "Scale or crop the frames, free some memory, or raise --max-memory."
-    if params.method != "paper":
-        remedies += " The method “paper” needs less."
+    if params.method == "robust":
+        remedies += " varfocus depth, or reconstruct_into in Python, works in tiles."
+    else:
+        remedies += " The method “robust” works in tiles."
     raise TooLargeError(
         f"{len(stack)} frames of {width}×{height} need about {size_words(needed)}",
         f"expected at most {size_words(allowed)}, {why}",

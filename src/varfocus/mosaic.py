@@ -1,7 +1,8 @@
 """Stacks too large for memory: worked through in tiles, written as they finish.
 
-The result is that of `varfocus.pipeline.run`, pixel by pixel; see `varfocus.streamed`. Alignment is
-left out: frames of a mosaic are taken to be aligned.
+The result is that of `varfocus.pipeline.run`, pixel by pixel; see `varfocus.streamed`. Frames of up
+to 26 megapixels are aligned first, and resampled on disk; larger ones are mosaics, which are taken
+to be aligned.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from varfocus import depth, edges, export, memory, native, pipeline, robust, streamed
-from varfocus.align import Alignment
+from varfocus.align import Alignment, align
+from varfocus.align import Box as Crop
 from varfocus.coordinate import label_count
 from varfocus.errors import ParameterError, TooLargeError
 from varfocus.export import figures
@@ -26,7 +28,14 @@ from varfocus.export.mosaic import SUFFIXES, About, MapFile, TiledFormat, check_
 from varfocus.export.report import Findings, report_page
 from varfocus.fuse import fuse, level_count
 from varfocus.likelihood import Model
-from varfocus.params import DEFAULT_LIMITS, DEFAULT_METHOD, Limits, Params, Resources
+from varfocus.params import (
+    DEFAULT_LIMITS,
+    DEFAULT_METHOD,
+    AlignParams,
+    Limits,
+    Params,
+    Resources,
+)
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Figures, depth_unit, run_record
 from varfocus.scratch import Scratch, free_bytes, percentile
@@ -36,6 +45,13 @@ from varfocus.units import PixelSize
 
 OVERHEAD = 300_000_000
 """Bytes that the process takes before any pixel is read."""
+
+ALIGNING_FRAMES = 5
+"""Frames that must fit into memory for the stack to be aligned."""
+
+LARGEST_PICTURE = int((robust.MOST_MAGNIFIED * robust.REFERENCE_SIZE) ** 2)
+"""Pixels of what is still one picture. Beyond that, registration on shrunk frames is less exact
+than the stage of a microscope, and would move frames that are aligned."""
 
 SIDES = (4096, 3072, 2048, 1536, 1024, 512)
 """Sides of tiles that are tried, in pixels."""
@@ -169,26 +185,27 @@ def plan(
         If not even the smallest tiles would fit.
     """
     limit = None if resources.max_memory is None else memory.parse_size(resources.max_memory)
-    whole, stack = math.prod(stack.shape), _counting(stack, params)
     allowed = memory.allowed_bytes(limit)
-    able = params.method in ("auto", "robust") and not params.robust.tgv and native.in_use()
-    wanted = replace(params, method="robust", robust=replace(params.robust, edges="off"))
-    fits = memory.needed_bytes(stack, wanted) <= allowed and whole <= limits.max_pixels
-    if not able or fits:
+    if params.method not in ("auto", "robust") or params.robust.tgv or not native.in_use():
         return None
-    if params.align.align not in ("auto", "none") or params.align.transforms_from is not None:
-        raise ParameterError(
-            "received a request to align frames that do not fit into memory",
-            "expected frames that are aligned, as those of a mosaic are",
-            "Align them before they are stitched, and leave --align out.",
-        )
+    part = _counting(stack, params)
+    wanted = replace(params, method="robust", robust=replace(params.robust, edges="off"))
+    decoded = math.prod((part if stack.windowed else stack).shape)
+    if memory.needed_bytes(part, wanted) <= allowed and decoded <= limits.max_pixels:
+        return None
     if params.area.mask is not None:
         raise ParameterError(
             "received a mask for frames that do not fit into memory",
             "expected none: they are worked through in tiles, all of which count",
             "Leave --mask out, or keep to a rectangle with --crop.",
         )
-    return in_tiles(stack, params, allowed)
+    try:
+        return in_tiles(stack, params, allowed)
+    except TooLargeError:
+        paper = replace(Params("paper"), fusion=params.fusion)
+        if params.method == "auto" and memory.needed_bytes(part, paper) <= allowed:
+            return None
+        raise
 
 
 def _counting(stack: FocusStack, params: Params) -> FocusStack:
@@ -198,6 +215,8 @@ def _counting(stack: FocusStack, params: Params) -> FocusStack:
 
 def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
     """Plan to work through a stack in tiles within `allowed` bytes, whether it must be or not."""
+    aligned = _to_align(stack, params.align, allowed - OVERHEAD)
+    stack = _counting(stack, params)
     size = math.prod(stack.shape)
     wanted = replace(params, method="robust", robust=replace(params.robust, edges="off"))
     usable = allowed - OVERHEAD
@@ -222,7 +241,7 @@ def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
     scratch += size * (22 + 2 * itemsize)  # maps and their coarser levels
     if params.robust.edges == "auto":
         scratch += size * (5 + 4 * stack.channels)
-    if not stack.windowed:
+    if aligned or not stack.windowed:
         scratch += size * len(stack) * itemsize
     needed = memory.needed_bytes(stack, wanted)
     words = (
@@ -232,6 +251,30 @@ def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
         "space in between"
     )
     return Plan(side, usable, scratch, words)
+
+
+def _to_align(stack: FocusStack, params: AlignParams, usable: int) -> bool:
+    """Tell whether frames are to be aligned, and can be: each is then decoded whole.
+
+    Raises
+    ------
+    ParameterError
+        If it was asked for, and they cannot.
+    """
+    asked = params.align not in ("auto", "none") or params.transforms_from is not None
+    if params.align == "none" and not asked and not params.auto_order:
+        return False
+    size = math.prod(stack.shape)
+    frame = size * stack.channels * stack.dtype.itemsize
+    if ALIGNING_FRAMES * frame <= usable and size <= DEFAULT_LIMITS.max_pixels:
+        return asked or params.auto_order or size <= LARGEST_PICTURE
+    if asked or params.auto_order:
+        raise ParameterError(
+            f"received a request to align frames of {memory.size_words(frame)} each",
+            f"expected {ALIGNING_FRAMES} of them to fit into {memory.size_words(usable)}",
+            "Align them before they are stitched, or raise --max-memory.",
+        )
+    return False
 
 
 def tile_bytes(stack: FocusStack, params: Params, side: int) -> int:
@@ -312,21 +355,16 @@ def run(
         Files and record.
     """
     began = time.perf_counter()
-    original, stack = stack, _counting(stack, params)
     check_format(kind)
     prepare_folder(folder, result_names(kind), overwrite)
     _check_disk(folder, planned)
     params = replace(params, method="robust")
-    notes = []
-    if params.align.align == "auto":
-        notes.append(
-            "the frames were not aligned: they do not fit into memory, and were taken to be "
-            "aligned. Align them before they are stitched if they are not."
-        )
     with native.use_threads(resources.threads), Scratch(folder) as scratch:
-        frames = stack if stack.windowed else _unpacked(stack, scratch, progress)
+        frames, alignment = _aligned(stack, params, planned, progress)
+        if not frames.windowed:
+            frames = _unpacked(frames, scratch, progress)
         solved = streamed.solve(frames, params, scratch, planned.side, planned.room, progress)
-        written = _Writer(frames, params, solved, folder, kind, scratch)
+        written = _Writer(frames, alignment, params, solved, folder, kind, scratch)
         try:
             written.all_tiles(planned.side, progress)
             about_maps = written.figures
@@ -334,13 +372,12 @@ def run(
             files, shown = written.finish(progress)
         finally:
             written.discard()
-    n = len(stack)
-    notes += pipeline.out_of_range(written.ends_share, n) + pipeline.doubtful(written.known_share)
-    alignment = Alignment.untouched(original, "frames that do not fit into memory are not aligned")
+    notes = [*alignment.warnings, *pipeline.out_of_range(written.ends_share, len(frames))]
+    notes += pipeline.doubtful(written.known_share)
     extent = alignment.extent(params.area.box)
-    record = run_record(stack, params, extent, about_maps, command, asked) | {
-        "input": export.describe_input(original),
-        "alignment": alignment.record(original.names),
+    record = run_record(frames, params, extent, about_maps, command, asked) | {
+        "input": export.describe_input(stack),
+        "alignment": alignment.record(stack.names),
         "findings": solved.describe(),
         "solver": None,
         "warnings": notes,
@@ -351,7 +388,7 @@ def run(
     write_atomically(folder / "preview.png", figures.preview(shown["depth"], unit))
     files["preview"] = folder / "preview.png"
     if report:
-        write_atomically(folder / "report.html", _report(record, shown, stack))
+        write_atomically(folder / "report.html", _report(record, shown, frames))
         files["report"] = folder / "report.html"
     write_atomically(
         folder / export.RUN_RECORD,
@@ -359,6 +396,23 @@ def run(
     )
     files["run"] = folder / export.RUN_RECORD
     return Written(files, record, written.sure_share, alignment, shown["depth"], shown["fused"])
+
+
+def _aligned(
+    stack: FocusStack, params: Params, planned: Plan, progress: Progress
+) -> tuple[FocusStack, Alignment]:
+    """Align a stack if it can and should be, and keep the part that was asked for."""
+    if _to_align(stack, params.align, planned.room):
+        _, alignment = align(stack, params.align, progress)
+        return alignment.apply(stack, params.area.box), alignment
+    part = _counting(stack, params)
+    if params.align.align == "none":
+        return part, Alignment.untouched(stack, "alignment was switched off")
+    note = (
+        f"frames of {math.prod(stack.shape) / 1e6:.0f} megapixels that do not fit into memory were "
+        "taken to be aligned. Align them before they are stitched if they are not."
+    )
+    return part, Alignment.untouched(stack, "they were taken to be aligned", note)
 
 
 def _check_disk(folder: Path, planned: Plan) -> None:
@@ -404,6 +458,7 @@ def finish_tile(
     model: Model,
     params: Params,
     levels: int,
+    positions: NDArray[np.float64] | None,
     unmixed: tuple[NDArray[np.float32], NDArray[np.bool_]] | None = None,
 ) -> Products:
     """Make the products of a part of the image, given its depth.
@@ -420,6 +475,8 @@ def finish_tile(
         Robust and fusion parameters.
     levels : int
         Levels of the whole image's pyramid.
+    positions : ndarray of shape (n,) or None
+        Depth of each frame; None for frame numbers.
     unmixed : tuple of ndarray (H, W, C), float32, and ndarray (H, W), bool, optional
         Colours from the edge stage, and where they are known.
 
@@ -428,7 +485,6 @@ def finish_tile(
     Products
         Right up to what lies within `FUSION_REACH` of a border that is not one of the image.
     """
-    positions = stack.depths
     limit = robust.MARGIN_LIMIT
     known = robust.evidence(cost, model) >= robust.NOISE_EVIDENCE / len(stack)
     physical = depth.index_to_depth(index, positions)
@@ -453,12 +509,28 @@ def finish_tile(
     )
 
 
+def _masked(made: Products, seen: Crop, tile: Tile) -> Products:
+    """Mark what not all frames show as unknown."""
+    rows, columns = (
+        np.arange(span.start, span.stop)[:, None] if down else np.arange(span.start, span.stop)
+        for span, down in zip(tile.outer, (True, False), strict=True)
+    )
+    inside = (seen.top <= rows) & (rows < seen.top + seen.height)
+    inside = inside & (seen.left <= columns) & (columns < seen.left + seen.width)
+    return replace(
+        made,
+        depth=np.where(inside, made.depth, np.float32(np.nan)),
+        confidence=np.where(inside, made.confidence, np.float32(0.0)),
+    )
+
+
 class _Writer:
     """Makes the maps, tile by tile, and counts what the record tells of them."""
 
     def __init__(
         self,
         stack: FocusStack,
+        alignment: Alignment,
         params: Params,
         solved: streamed.Solved,
         folder: Path,
@@ -466,6 +538,7 @@ class _Writer:
         scratch: Scratch,
     ) -> None:
         self._stack, self._params, self._solved, self._scratch = stack, params, solved, scratch
+        self._alignment = alignment
         unit, size = depth_unit(stack), stack.pixel_size
         shape = stack.shape
         self._uncertainty: NDArray[np.float32] = scratch.empty(shape, np.float32)
@@ -516,8 +589,11 @@ class _Writer:
             solved.model,
             self._params,
             level_count(math.prod(self._stack.shape)),
+            self._alignment.depths(self._stack),
             None if sharp is None else (sharp.colour[tile.outer], sharp.seen[tile.outer]),
         )
+        if self._alignment.masked:
+            made = _masked(made, self._alignment.crop, tile)
         for name, file in self._files.items():
             file[tile.inner] = getattr(made, name)[tile.within]
         self._uncertainty[tile.inner] = made.uncertainty[tile.within]

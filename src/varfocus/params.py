@@ -473,7 +473,8 @@ class Resources:
         Number of threads; by default the environment variable VARFOCUS_THREADS, or all cores.
     max_memory
         Memory that may be used beyond the frames in memory, such as 4GB; by default 60 % of what
-        is free. A job that does not fit is refused before it starts.
+        is free. What does not fit is worked through in tiles, with the same result, or refused
+        before it starts.
     """
 
     threads: int | None = None

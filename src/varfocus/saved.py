@@ -224,12 +224,19 @@ def _is_size(value: Any) -> bool:
     )
 
 
+def _is_place(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, dict) and all(isinstance(value.get(k), int) for k in ("left", "top"))
+    )
+
+
 _PARTS: Mapping[tuple[str, ...], Callable[[Any], bool]] = {
     ("depth", "unit"): lambda unit: isinstance(unit, str),
     ("input",): lambda found: isinstance(found, dict) and _are_as_many(found),
     ("input", "focus"): _are_positions,
     ("input", "files"): _are_files,
     ("input", "pixel_size"): _is_size,
+    ("extent",): _is_place,
     ("parameters",): lambda found: isinstance(found, dict) and isinstance(found.get("method"), str),
     ("warnings",): _are_names,
     ("seconds",): lambda seconds: seconds is None or _is_number(seconds),

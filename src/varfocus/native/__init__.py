@@ -24,6 +24,7 @@ try:
     available = True
     reason = ""
 except ImportError as error:  # built without a compiler, or for another Python
+    kernels: Any = None  # type: ignore[no-redef]
     available = False
     reason = f"varfocus was installed without its native engine ({error})"
 
