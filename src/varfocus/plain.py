@@ -50,12 +50,13 @@ def settle(index: Float, weight: Float, jump: float) -> Float:
         Depth in frames; unchanged but for the smaller side of jumps inside plain areas.
     """
     area, count = ndimage.label(weight > PLAIN)
-    pixels = np.bincount(area.ravel(), minlength=count + 1)
     least = LEAST * max(index.size / REFERENCE, 1.0)
+    large = np.bincount(area.ravel(), minlength=count + 1) >= least
+    large[0] = False
+    # In texture there are many small gaps: only what is large gets a number.
+    area = np.where(large, np.cumsum(large, dtype=np.int32), np.int32(0))[area]
     settled = index.copy()
     for number, box in enumerate(ndimage.find_objects(area), start=1):
-        if pixels[number] < least:
-            continue
         grown = tuple(slice(max(s.start - RIM, 0), s.stop + RIM) for s in box)
         _settle(index[grown], area[grown] == number, jump, settled[grown])
     return settled
@@ -63,7 +64,7 @@ def settle(index: Float, weight: Float, jump: float) -> Float:
 
 def _settle(index: Float, inside: Mask, jump: float, settled: Float) -> None:
     """Settle one area, in place."""
-    rim = ndimage.binary_dilation(inside, np.ones((3, 3), bool), RIM) & ~inside
+    rim = ndimage.maximum_filter(inside, 2 * RIM + 1, mode="nearest") & ~inside
     depths = np.sort(index[rim])
     gaps = np.flatnonzero(np.diff(depths) > jump)
     if gaps.size == 0:
