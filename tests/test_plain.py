@@ -103,8 +103,9 @@ def as_set(areas: list[Area]) -> set[tuple]:
 def test_areas_do_not_depend_on_the_bands_they_are_found_in(rows):
     rng = np.random.default_rng(2)
     weight = np.where(rng.random((40, 50)) < 0.6, 4.0, 1.0).astype(np.float32)
-    areas = plain_areas(weight, rows)
-    assert as_set(areas) == as_set(plain_areas(weight, 1000))
+    assert as_set(plain_areas(weight, 9, rows)) == as_set(plain_areas(weight, 9, 1000))
+    areas = plain_areas(weight, 1, rows)
+    assert as_set(areas) == as_set(plain_areas(weight, 1, 1000))
     assert sum(area.pixels for area in areas) == (weight > plain.PLAIN).sum()
     assert len(areas) > 3
     for area in areas:
@@ -113,7 +114,7 @@ def test_areas_do_not_depend_on_the_bands_they_are_found_in(rows):
 
 
 def test_a_picture_with_no_plain_area():
-    assert plain_areas(np.ones((5, 6), np.float32), 2) == []
+    assert plain_areas(np.ones((5, 6), np.float32), 1, 2) == []
 
 
 def test_an_area_too_wide_for_memory_is_left_alone(monkeypatch):

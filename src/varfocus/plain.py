@@ -60,9 +60,9 @@ def settle(index: Float, weight: Float, jump: float) -> None:
     """
     least = LEAST * max(index.size / REFERENCE, 1.0)
     moves: list[Moves] = []  # all before the first is made: areas see one another's rims
-    for area in plain_areas(weight):
+    for area in plain_areas(weight, least):
         (top, left), (bottom, right) = area.first, area.last
-        if area.pixels < least or (bottom - top) * (right - left) > WIDEST:
+        if (bottom - top) * (right - left) > WIDEST:
             continue
         above, before = max(top - RIM, 0), max(left - RIM, 0)
         grown = np.s_[above : bottom + RIM, before : right + RIM]
@@ -95,13 +95,15 @@ class Area:
     member: tuple[int, int]
 
 
-def plain_areas(weight: Float, rows: int = BAND) -> list[Area]:
+def plain_areas(weight: Float, least: float, rows: int = BAND) -> list[Area]:
     """Return the connected plain areas, found in bands of rows.
 
     Parameters
     ----------
     weight : ndarray of shape (H, W), float32
         As for `settle`.
+    least : float
+        Smaller areas, in pixels, are left out.
     rows : int
         Height of a band; the areas do not depend on it.
 
@@ -115,11 +117,16 @@ def plain_areas(weight: Float, rows: int = BAND) -> list[Area]:
     above = np.full(weight.shape[1], -1)
     for top in range(0, weight.shape[0], rows):
         labels, count = ndimage.label(weight[top : top + rows] > PLAIN)
-        pixels = np.bincount(labels.ravel(), minlength=count + 1)
+        # In texture there are many small gaps: only what is large, or may be, gets a number.
+        counts = np.bincount(labels.ravel(), minlength=count + 1) >= least
+        counts[labels[0]] = counts[labels[-1]] = True
+        counts[0] = False
+        labels = np.where(counts, np.cumsum(counts), 0)[labels]
         numbers = np.where(labels[0] > 0, labels[0] + len(pieces) - 1, -1)
         both = (numbers >= 0) & (above >= 0)
         touching.append(np.unique(np.stack([above[both], numbers[both]]), axis=1))
         above = np.where(labels[-1] > 0, labels[-1] + len(pieces) - 1, -1)
+        pixels = np.bincount(labels.ravel())
         for number, (y, x) in enumerate(ndimage.find_objects(labels), start=1):
             column = x.start + int((labels[y.start, x] == number).argmax())
             pieces.append(
@@ -130,7 +137,8 @@ def plain_areas(weight: Float, rows: int = BAND) -> list[Area]:
                     (top + y.start, column),
                 )
             )
-    return _joined(pieces, np.concatenate(touching, axis=1))
+    areas = _joined(pieces, np.concatenate(touching, axis=1))
+    return [area for area in areas if area.pixels >= least]
 
 
 def _joined(pieces: list[Area], touching: NDArray[np.intp]) -> list[Area]:
@@ -153,7 +161,7 @@ def _joined(pieces: list[Area], touching: NDArray[np.intp]) -> list[Area]:
 def _settled(index: Float, inside: Mask, jump: float) -> Moves:
     """Settle one area."""
     none = np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, np.float32)
-    rim = ndimage.binary_dilation(inside, np.ones((3, 3), bool), RIM) & ~inside
+    rim = ndimage.maximum_filter(inside, 2 * RIM + 1, mode="nearest") & ~inside
     depths = np.sort(index[rim])
     gaps = np.flatnonzero(np.diff(depths) > jump)
     if gaps.size == 0:
