@@ -16,9 +16,10 @@ from varfocus import native, read_stack, reconstruct, simulate
 from varfocus.align import align
 from varfocus.align.alignment import WarpedFrame
 from varfocus.align.area import common_area
+from varfocus.align.continuation import continued
 from varfocus.align.exposure import robust_mean
 from varfocus.align.graph import absolute
-from varfocus.align.models import basis, grid, moved, step
+from varfocus.align.models import basis, displacement, grid, moved, normaliser, step
 from varfocus.align.order import best_order
 from varfocus.align.register import Pair, pyramid, register
 from varfocus.align.warp import shrink, warp
@@ -152,6 +153,43 @@ def test_the_graph_recovers_exact_maps_and_outvotes_a_wrong_pair(rng):
     )
 
 
+def test_frames_that_tell_nothing_go_on_as_the_others_do(rng):
+    """A lens that breathes evenly goes on to; a hand that trembles stays where it was."""
+    shape, n = (200, 300), 12
+    N = normaliser(shape)
+    maps = np.tile(np.eye(3), (n, 1, 1))
+    maps[:, 0, 0] = maps[:, 1, 1] = 1.0 + 0.01 * np.arange(n)
+    maps[:, :2, 2] = 0.02 * rng.normal(size=(n, 2))
+    maps = np.linalg.inv(N) @ maps @ N
+    places = [2, 3, 4, 6, 7, 8, 9, 10]
+    found = continued(maps, places, shape)
+    np.testing.assert_array_equal(found[places], maps[places])
+    normal = N @ found @ np.linalg.inv(N)
+    np.testing.assert_allclose(normal[:, 0, 0], 1.0 + 0.01 * np.arange(n), atol=1e-9)
+    middle = (N @ maps @ np.linalg.inv(N))[:, :2, 2]
+    for r, want in ((0, middle[2]), (1, middle[2]), (11, middle[10])):
+        np.testing.assert_allclose(normal[r, :2, 2], want, atol=1e-9)
+    np.testing.assert_allclose(normal[5, :2, 2], (middle[4] + middle[6]) / 2, atol=1e-9)
+    alone = continued(maps, [4], shape)
+    np.testing.assert_allclose(alone, np.broadcast_to(maps[4], maps.shape), atol=1e-9)
+
+
+def test_noise_has_no_position(rng):
+    """Pictures with nothing in common do not match; with a common shading they do not move."""
+    y, x = np.mgrid[:160, :200] / 200
+    for blur in (2.0, 4.0):
+        for shading in (0.0, 2.5):
+            noise = [ndimage.gaussian_filter(rng.normal(size=x.shape), blur) for _ in "ab"]
+            common = shading * np.cos(3 * x + 2 * y)
+            pair = [pyramid((common + n / n.std()).astype(np.float32)) for n in noise]
+            matrix, correlation, error = register(*pair, "similarity")
+            if shading:
+                assert displacement(matrix, x.shape).mean() < 0.5
+                assert error == np.inf
+            else:
+                assert correlation < 0.5
+
+
 def test_the_common_area_lies_inside_all_frames():
     shape = (100, 160)
     turn = 0.02
@@ -199,16 +237,14 @@ def test_an_aligned_stack_is_left_as_it_is(steady):
     assert "aligned" in found.reason
 
 
-def test_depth_is_as_good_as_that_of_the_aligned_stack(steady, shaky):
-    still = unsteady(steady, breathing=0.0, shift=0.0, rotation=0.0)
-    # The edge stage gains less on frames that were resampled: see docs/alignment.md.
-    found = reconstruct(still.simulation.frames, edges="off")
-    best = rmse(found.index, still.simulation.truth_index)
-    result = reconstruct(shaky.simulation.frames, edges="off")
+def test_depth_is_as_good_as_that_of_a_camera_that_was_held(steady, shaky):
+    held = unsteady(steady, breathing=0.06, flicker=0.08, seed=4, held=True).simulation
+    np.testing.assert_array_equal(held.truth_index, shaky.simulation.truth_index)
+    result = reconstruct(shaky.simulation.frames)
     left, top, width, height = result.alignment.crop
-    truth = shaky.simulation.truth_index[top : top + height, left : left + width]
-    assert rmse(result.index, truth) < 1.1 * best
-    assert rmse(reconstruct(shaky.simulation.frames).index, truth) < rmse(result.index, truth)
+    inside = (slice(top, top + height), slice(left, left + width))
+    best = rmse(reconstruct(held.frames, align="none").index[inside], held.truth_index[inside])
+    assert rmse(result.index, held.truth_index[inside]) < 1.1 * best
     unaligned = reconstruct(shaky.simulation.frames, align="none", edges="off")
     assert rmse(unaligned.index, shaky.simulation.truth_index) > 1.3 * best
 
@@ -368,6 +404,14 @@ def test_depth_records_its_alignment_and_can_be_repeated(tmp_path, capsys, shaky
     assert again.code == 0, again.err
     first, second = ((tmp_path / x / "depth.tif").read_bytes() for x in "ab")
     assert first == second
+
+
+def test_compare_sees_the_frames_that_depth_would_see(tmp_path, capsys, shaky):
+    shots = write_frames(tmp_path / "shots", shaky.simulation.frames)
+    few = ["--alpha", "1/8", "--tv-weight", "1"]
+    done = varfocus(capsys, "compare", shots, "-o", tmp_path / "a.png", *few)
+    assert done.code == 0, done.err
+    assert "Alignment: aligned (similarity)" in done.err
 
 
 def test_maps_of_another_size_are_refused(tmp_path, capsys, shaky):

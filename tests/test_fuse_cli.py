@@ -56,6 +56,20 @@ def test_exif_and_profile_are_kept_without_the_place(capsys, shots, tmp_path, su
     assert b"secret" not in out.read_bytes()
 
 
+@pytest.mark.parametrize("keep", [False, True])
+def test_aligned_frames_keep_exif_and_profile(capsys, shots, tmp_path, keep):
+    place = ["--keep-gps"] if keep else []
+    done = varfocus(capsys, "align", shots, "-o", tmp_path, *place, "--align", "none", "-q")
+    assert done.code == 0, done.err
+    with Image.open(tmp_path / "3.png") as image:
+        exif = image.getexif()
+        assert image.info["icc_profile"] == PROFILE
+        assert (exif[MODEL], exif[ARTIST]) == ("Camera 9", "A. Nonymous")
+        assert exif.get_ifd(EXIF) == {EXPOSURE: 0.125}
+        assert ORIENTATION not in exif  # the pixels are upright
+        assert bool(exif.get_ifd(GPS)) is keep
+
+
 def test_the_place_is_kept_when_asked_for(capsys, shots, tmp_path):
     for command, out in (("fuse", tmp_path / "fused.png"), ("depth", tmp_path / "out")):
         assert varfocus(capsys, command, shots, "-o", out, "--keep-gps", *FAST).code == 0

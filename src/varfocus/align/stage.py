@@ -22,6 +22,7 @@ from varfocus import native
 from varfocus.align import exposure, order
 from varfocus.align.alignment import Alignment, read_record
 from varfocus.align.area import common_area
+from varfocus.align.continuation import continued
 from varfocus.align.graph import absolute, reachable
 from varfocus.align.models import scaling, unit
 from varfocus.align.register import COARSEST, Grey, Pair, pyramid, register
@@ -199,7 +200,7 @@ def _registered(
             correlations[k] = max(correlations[k], pair.correlation)
     threshold = float(np.clip(1.0 - 6.0 * (1.0 - np.median(correlations)), 0.3, 0.6))
     faint = _faint(seen, [way[r] for r in range(n) if correlations[way[r]] < threshold], way)
-    left_out = _broken(correlations, threshold, seen.signatures[list(way)], way, set(faint))
+    left_out = _broken(correlations, threshold, seen.signatures[list(way)], way, faint)
     plain = replace(plain, correlations=correlations)
     if n - len(left_out) < 3:
         return _given_up(plain, "no three frames look alike")
@@ -210,14 +211,22 @@ def _registered(
         for p in pairs
         if p.i not in left_out and p.j not in left_out and p.correlation >= threshold
     ]
-    # What blur has wiped out cannot be registered; it goes where its neighbour goes.
-    pairs += [Pair(near, k, np.eye(3), threshold, 1.0) for k, near in faint.items()]
-    bridges = [(i, j) for i, j in pairwise(kept) if j not in reachable(pairs, n, i)]
+    plainly = [k for k in kept if k not in faint]
+    bridges = [(i, j) for i, j in pairwise(plainly) if j not in reachable(pairs, n, i)]
     pairs += [p for p in _pairs(bridges, seen, model, silent) if p.correlation >= threshold]
-    reference = _reference(params, kept, way)
-    if not set(kept) <= reachable(pairs, n, reference):
+    if not set(plainly) <= reachable(pairs, n, plainly[0]):
         return _given_up(plain, "the frames fall into parts that do not fit together")
-    small = absolute(pairs, n, reference, model, (seen.greys[0].shape[0], seen.greys[0].shape[1]))
+    reference = _reference(params, kept, way)
+    sure = [p for p in pairs if math.isfinite(p.error)]
+    # The reference itself may be one of those that tell nothing.
+    told = max((reachable(sure, n, k) for k in (reference, *plainly)), key=len)
+    anchor = reference if reference in told else min(told, key=lambda k: abs(k - reference))
+    shape = (seen.greys[0].shape[0], seen.greys[0].shape[1])
+    small = absolute(sure, n, anchor, model, shape)
+    # What blur has wiped out cannot be registered; it goes on as those around it do.
+    places = [r for r, k in enumerate(way) if k in told]
+    small[list(way)] = continued(small[list(way)], places, shape)
+    small = small @ np.linalg.inv(small[reference])
     S = scaling(float(seen.factor))
     matrices = np.stack([unit(S @ m @ np.linalg.inv(S)) for m in small])
     matrices[reference] = np.eye(3)
@@ -242,23 +251,22 @@ def _given_up(plain: Alignment, why: str) -> Alignment:
     return replace(plain, reason=note, warnings=(*plain.warnings, note))
 
 
-def _faint(seen: Look, unmatched: Sequence[int], way: Sequence[int]) -> dict[int, int]:
-    """Return frames at the ends that defocus has wiped out, each with its neighbour further in.
+def _faint(seen: Look, unmatched: Sequence[int], way: Sequence[int]) -> set[int]:
+    """Return the frames at the ends that defocus has wiped out.
 
     They match no neighbour because only noise is left, not because they show something else: they
     are as bright as the first frame that matches, and have less structure.
     """
-    faint: dict[int, int] = {}
+    faint: set[int] = set()
     for inward in (list(way), list(way)[::-1]):
         run = list(takewhile(lambda k: k in unmatched, inward))
         if len(run) == len(way):
             continue
-        first = inward[len(run)]
-        level, structure = _structure(seen.greys[first])
-        for k, near in zip(run, inward[1:], strict=False):
+        level, structure = _structure(seen.greys[inward[len(run)]])
+        for k in run:
             own_level, own = _structure(seen.greys[k])
             if own < structure and abs(math.log(own_level / level)) < math.log(SAME_LIGHT):
-                faint[k] = near
+                faint.add(k)
     return faint
 
 

@@ -17,6 +17,7 @@ from varfocus.cli.depth import ALIGNMENT, RESOURCES
 from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.focus import Focus
+from varfocus.io.metadata import read_metadata
 from varfocus.job import keep_apart
 from varfocus.memory import admit_pass, parse_size
 from varfocus.params import AlignParams, Resources
@@ -32,13 +33,15 @@ def align(
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     focus: FocusOptions = Focus(),
     options: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
+    keep_gps: Annotated[bool, Parameter(negative=())] = False,
     resources: Annotated[Resources, RESOURCES] = Resources(),
     talk: TalkOptions = Talk(),
 ) -> None:
     """Align a focus stack and write the frames, in their bit depth and without loss.
 
     Frames keep their names; 8 and 16 bit become PNG (TIFF if they came as TIFF), floating point
-    becomes TIFF. run.json has the maps, to be used again with --transforms-from.
+    becomes TIFF. PNG keeps EXIF and colour profile, TIFF the profile. run.json has the maps, to be
+    used again with --transforms-from.
 
     Parameters
     ----------
@@ -48,6 +51,8 @@ def align(
         Folder for the aligned frames, made if missing.
     overwrite
         Replace the frames of an earlier run.
+    keep_gps
+        Keep where the frames were taken; the rest of EXIF is always kept.
     """
     narrator = Narrator(talk)
     stack = load(source, focus, narrator)
@@ -58,10 +63,13 @@ def align(
     (output / export.RUN_RECORD).unlink(missing_ok=True)
     with narrator.bars() as progress, native.use_threads(resources.threads):
         aligned, found = align_stack(stack, options, progress)
-        kept = [names[found.order[int(rank)]] for rank in found.ranks]
+        used = [found.order[int(rank)] for rank in found.ranks]
+        kept = [names[k] for k in used]
         frames = track(aligned.ahead(), "writing", len(aligned), progress)
-        for name, pixels in zip(kept, frames, strict=True):
-            write_atomically(output / name, export.images.encode(Path(name), pixels))
+        for k, pixels in zip(used, frames, strict=True):
+            about = read_metadata(stack, keep_gps, k)
+            picture = export.images.encode(Path(names[k]), pixels, about.exif, about.icc)
+            write_atomically(output / names[k], picture)
     narrator.say(found.summary())
     for warning in found.warnings:
         narrator.warn(warning)

@@ -8,12 +8,14 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from varfocus import comparison
+from varfocus.align import align as align_frames
 from varfocus.cli.console import Narrator, Talk, TalkOptions
+from varfocus.cli.depth import ALIGNMENT
 from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.focus import Focus
 from varfocus.memory import admit
-from varfocus.params import Params
+from varfocus.params import AlignParams, Params
 
 Numbers = Annotated[list[float] | None, Parameter(consume_multiple=True, negative=())]
 
@@ -27,13 +29,15 @@ def compare(
     tv_weight: Numbers = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     focus: FocusOptions = Focus(),
+    align: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
     talk: TalkOptions = Talk(),
 ) -> None:
     """Show classical maps, the variational method and TV denoising side by side.
 
     One picture as in figures 4 and 5 of the paper: a frame, MLAP 9×9, MLAP 41×41 with an 11×11
     median, three values of α, the classical map denoised by total variation at two weights, and
-    last the robust method, the default of varfocus depth. Where the truth is known, varfocus
+    last the robust method, the default of varfocus depth. All see the same frames, aligned as
+    varfocus depth would. Where the truth is known, varfocus
     evaluate measures them.
 
     Parameters
@@ -55,6 +59,7 @@ def compare(
     admit(stack, Params("robust"), None)
     prepare_folder(output.parent, [output.name], overwrite)
     with narrator.bars() as progress:
+        stack, alignment = align_frames(stack, align, progress)
         maps = comparison.compare(
             stack,
             alpha or comparison.ALPHAS,
@@ -62,5 +67,8 @@ def compare(
             progress=progress,
             others={"robust": Params.from_keywords("robust")},
         )
+    narrator.say(alignment.summary())
+    for warning in alignment.warnings:
+        narrator.warn(warning)
     write_atomically(output, comparison.picture(stack, maps))
     narrator.result(f"{output}  {len(maps)} depth maps", {"picture": str(output), "maps": [*maps]})

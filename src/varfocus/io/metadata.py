@@ -1,7 +1,8 @@
 """What a photograph says about itself beside its pixels: EXIF and colour profile.
 
-Read from one frame and carried over to the fused image, with what would be wrong or private there
-left out: orientation (pixels are upright already), thumbnail, maker notes, and the place.
+Read from a frame and carried over to the fused or aligned image, with what would be wrong or
+private there left out: orientation (pixels are upright already), thumbnail, maker notes, and the
+place.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class Metadata:
     icc: bytes = b""
 
 
-def read_metadata(stack: FocusStack, keep_gps: bool = False) -> Metadata:
-    """Return the metadata of the first frame.
+def read_metadata(stack: FocusStack, keep_gps: bool = False, number: int = 0) -> Metadata:
+    """Return the metadata of a frame.
 
     Parameters
     ----------
@@ -50,24 +51,26 @@ def read_metadata(stack: FocusStack, keep_gps: bool = False) -> Metadata:
         Frames; those in memory have none.
     keep_gps : bool
         Keep where the picture was taken.
+    number : int
+        Which frame, counted from 0; by default the first.
 
     Returns
     -------
     Metadata
         Empty where the file has none, or none that can be read: no reason to fail.
     """
-    first = stack.frames[0]
-    if not isinstance(first, FileFrame):
+    frame = stack.frames[number]
+    if not isinstance(frame, FileFrame):
         return Metadata()
     from PIL import Image
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(first.path, formats=_FORMATS) as image:
+            with Image.open(frame.path, formats=_FORMATS) as image:
                 icc = image.info.get("icc_profile") or b""
                 exif = image.getexif()
-                if first.format == "TIFF":  # microscopes keep there how the file is laid out
+                if frame.format == "TIFF":  # microscopes keep there how the file is laid out
                     exif.pop(_DESCRIPTION, None)
                 block = _selected(exif, keep_gps)
     except Exception:

@@ -52,6 +52,7 @@ def unsteady(
     noise: float = 0.004,
     margin: float = 0.1,
     seed: int = 0,
+    held: bool = False,
 ) -> Unsteady:
     """Move the frames of a steady stack as breathing and an unsteady stand do.
 
@@ -74,6 +75,10 @@ def unsteady(
         should exceed half of `breathing`.
     seed : int
         The same seed gives the same motion.
+    held : bool
+        Hold the camera where it is at the reference frame, in steady light: what the same view
+        looks like without motion, sampled between the pixels all the same. Only with that can
+        depth beside jumps be compared: on the grid of the steady stack no pixel shows two surfaces.
 
     Returns
     -------
@@ -93,6 +98,11 @@ def unsteady(
     angles = np.deg2rad(_walk(rng.normal(0.0, rotation, n)))
     shifts = np.stack([_walk(rng.normal(0.0, shift, n)) for _ in range(2)], axis=1)
     gains = 1.0 + flicker * rng.uniform(-1.0, 1.0, (n, channels))
+    reference = n // 2
+    if held:
+        for motion in (scales, angles, shifts):
+            motion[:] = motion[reference]
+        gains[:] = 1.0
     inner = (slice(top, height - top), slice(left, width - left))
     cut = np.array([[1, 0, left], [0, 1, top], [0, 0, 1.0]])
     maps = []
@@ -107,7 +117,6 @@ def unsteady(
         B[:2, :2], B[:2, 2] = turn, centre - turn @ centre + shifts[k]
         maps.append(np.linalg.solve(cut, B @ cut))
         frames[k] = _moved(steady.frames[k], B @ cut, frames[k].shape, gains[k], noise, rng)
-    reference = n // 2
     matrices = np.stack([np.linalg.solve(B_k, maps[reference]) for B_k in maps])
 
     home, inside = cut @ maps[reference], frames.shape[1:3]
