@@ -36,7 +36,7 @@ from files import markdown
 from varfocus import batch, simulate
 from varfocus.batch import cluster as clusters
 from varfocus.batch.conduct import Listener, conduct
-from varfocus.batch.order import Limits, order_for
+from varfocus.batch.order import Patience, order_for
 from varfocus.batch.stacks import Stack, find
 from varfocus.batch.summary import Summary
 from varfocus.batch.work import Hands, plan, prepared
@@ -135,7 +135,7 @@ def empty_orders(client: Client, scheduler: psutil.Process, folder: Path) -> tup
                 Summary(folder, EMPTY_ORDERS),
                 watch,
                 max_memory="1GB",
-                limits=Limits(),
+                patience=Patience(),
                 overwrite=False,
             )
     finally:
@@ -176,9 +176,9 @@ def measure(folder: Path, stacks: int, rounds: int) -> list[str]:
     find([root], folder / "nowhere")
     finding = (time.perf_counter() - began) / stacks
     planned, _ = plan([root], folder / "nowhere", Job(()))
-    limits = Limits()
+    patience = Patience()
     order = order_for(
-        planned[0], folder, max_memory="1GB", limits=limits, overwrite=False, thumbnails=False
+        planned[0], folder, max_memory="1GB", patience=patience, overwrite=False, thumbnails=False
     )
     one = statistics.median(rates["1 worker"])
     ratios = {

@@ -24,7 +24,7 @@ from varfocus import batch, simulate
 from varfocus.batch import crew as crews
 from varfocus.batch.conduct import locked
 from varfocus.batch.manifest import read_manifest
-from varfocus.batch.order import Limits, order_for
+from varfocus.batch.order import Patience, order_for
 from varfocus.batch.stacks import Stack, find
 from varfocus.batch.watch import arrivals
 from varfocus.errors import InputError, NoFramesError, OutputError, ParameterError
@@ -401,18 +401,18 @@ def test_too_little_memory_is_one_failed_stack_each(plate, tmp_path, capsys):
 def order(plate, tmp_path):
     name = sorted(plate[1])[-1]
     stack = Stack(name, Job((str(plate[0] / name),)))
-    limits = Limits(time_limit=None)
+    patience = Patience(time_limit=None)
     return order_for(
         stack,
         tmp_path / "out",
         max_memory="2GB",
-        limits=limits,
+        patience=patience,
         overwrite=False,
         thumbnails=False,
     )
 
 
-def attended(order, disturb=None, **limits):
+def attended(order, disturb=None, **patience):
     """Do an order while its process is disturbed as soon as it says its first word."""
     crew, pids = crews.Crew(10**9, 1, 1), []
 
@@ -423,7 +423,7 @@ def attended(order, disturb=None, **limits):
                 os.kill(pids[0], disturb)
 
     try:
-        return crews.attend({**order, **limits}, crew, progress)
+        return crews.attend({**order, **patience}, crew, progress)
     finally:
         crew.close()
 

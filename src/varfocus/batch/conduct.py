@@ -13,7 +13,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from varfocus.batch.events import Events, Outcome, Runner, Step, Ticket
-from varfocus.batch.order import PART, Limits, order_for
+from varfocus.batch.order import PART, Patience, order_for
 from varfocus.batch.stacks import Stack
 from varfocus.batch.summary import Summary
 from varfocus.errors import OutputError
@@ -84,7 +84,7 @@ def conduct(
     listener: Listener,
     *,
     max_memory: str,
-    limits: Limits,
+    patience: Patience,
     overwrite: bool,
 ) -> None:
     """Have all stacks done.
@@ -103,7 +103,7 @@ def conduct(
         Gets every outcome.
     listener : Listener
         Hears of all.
-    max_memory, limits, overwrite
+    max_memory, patience, overwrite
         As in `varfocus.batch.order.order_for`.
     """
     under_way: dict[Ticket, Stack] = {}
@@ -126,7 +126,7 @@ def conduct(
                     stack,
                     output,
                     max_memory=max_memory,
-                    limits=limits,
+                    patience=patience,
                     overwrite=overwrite,
                     thumbnails=summary.wants_pictures,
                 )
@@ -141,7 +141,7 @@ def conduct(
             elif isinstance(event, Outcome) and current is not None:
                 del under_way[event.ticket]
                 outcome, attempt = event.outcome, event.ticket.attempt
-                if outcome["status"] == "lost" and attempt < limits.retries:
+                if outcome["status"] == "lost" and attempt < patience.retries:
                     listener.again(current, attempt + 1, outcome["message"])
                     again.append((Ticket(event.ticket.number, attempt + 1), current))
                 else:

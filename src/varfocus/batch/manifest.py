@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path, PurePosixPath
 from types import UnionType
@@ -20,16 +20,18 @@ from varfocus.batch.stacks import Stack
 from varfocus.errors import InputError, ParameterError
 from varfocus.focus import Focus
 from varfocus.job import Job
-from varfocus.params import STAGES, Params
+from varfocus.params import STAGES, Limits, Params
 
-FOCUS_HINTS = get_type_hints(Focus)
+LIMIT_HINTS = get_type_hints(Limits)
+FOCUS_HINTS = get_type_hints(Focus) | LIMIT_HINTS
+FOCUS_HINTS.pop("limits")
 PARAMETER_HINTS: dict[str, Any] = {"method": str} | {
     name: hint
     for stage in STAGES.values()
     for name, hint in get_type_hints(stage).items()
     if name in {f.name for f in fields(stage)}
 }
-OUTPUT_HINTS: dict[str, Any] = {"report": bool, "keep_gps": bool}
+OUTPUT_HINTS: dict[str, Any] = {"report": bool, "keep_gps": bool, "tiled_format": str}
 HINTS = PARAMETER_HINTS | FOCUS_HINTS | OUTPUT_HINTS
 """Every option of a stack, and what its values are."""
 
@@ -131,21 +133,27 @@ def _stack(path: Path, where: str, row: Mapping[str, Any], common: Job) -> Stack
         if not isinstance(source, str) or not source:
             raise ParameterError("received no stack", "expected the folder or file of one")
         values = {k: _value(k, v, path.parent) for k, v in options.items()}
-        return Stack(_folder(name, source), _job(str(path.parent / source), values, common))
+        return Stack(
+            _folder(name, source), with_options(common, str(path.parent / source), **values)
+        )
     except (ParameterError, TypeError) as error:
         raise ParameterError(f"{path}, {where}: {error}") from error
 
 
-def _job(source: str, values: dict[str, Any], common: Job) -> Job:
-    focus = {f.name: getattr(common.focus, f.name) for f in fields(Focus)}
+def with_options(common: Job, *source: str, **values: Any) -> Job:
+    """Return a job for the frames at `source`, with other values of some of the options."""
+    said = {k: v for k, v in values.items() if k in FOCUS_HINTS}
+    limits = {k: said.pop(k) for k in LIMIT_HINTS if k in said}
+    focus = replace(common.focus, limits=replace(common.focus.limits, **limits), **said)
     parameters = common.params.changes()
     parameters |= {k: v for k, v in values.items() if k not in FOCUS_HINTS | OUTPUT_HINTS}
     return Job(
-        (source,),
+        source,
         Params.from_keywords(**parameters),
-        Focus(**(focus | {k: v for k, v in values.items() if k in FOCUS_HINTS})),
+        focus,
         values.get("report", common.report),
         values.get("keep_gps", common.keep_gps),
+        values.get("tiled_format", common.tiled_format),
     )
 
 

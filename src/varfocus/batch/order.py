@@ -18,7 +18,7 @@ PART = ".part"
 
 
 @dataclass(frozen=True)
-class Limits:
+class Patience:
     """What a stack may cost before it is given up.
 
     Parameters
@@ -47,7 +47,7 @@ def order_for(
     output: Path,
     *,
     max_memory: str,
-    limits: Limits,
+    patience: Patience,
     overwrite: bool,
     thumbnails: bool,
 ) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def order_for(
     max_memory : str
         What the stack may take; which method “auto” is depends on it, so it must not depend on
         the worker.
-    limits : Limits
+    patience : Patience
         What it may cost.
     overwrite : bool
         Replace a result that does not match.
@@ -86,7 +86,7 @@ def order_for(
         "command": stack.job.command(stack.name),
         "max_memory": max_memory,
         "most_bytes": parse_size(max_memory),
-        "time_limit": limits.time_limit,
+        "time_limit": patience.time_limit,
         "overwrite": overwrite,
         "thumbnails": thumbnails,
     }

@@ -14,15 +14,14 @@ from varfocus.batch.conduct import Listener, conduct, locked
 from varfocus.batch.crew import Crew
 from varfocus.batch.events import Events, Runner
 from varfocus.batch.local import Local
-from varfocus.batch.manifest import FOCUS_HINTS, OUTPUT_HINTS, is_manifest, read_manifest
-from varfocus.batch.order import Limits
+from varfocus.batch.manifest import is_manifest, read_manifest, with_options
+from varfocus.batch.order import Patience
 from varfocus.batch.stacks import Stack, find, keep_out
 from varfocus.batch.summary import FILES, Summary
 from varfocus.errors import ParameterError
-from varfocus.focus import Focus
 from varfocus.job import Job
 from varfocus.memory import allowed_bytes, parse_size, size_words
-from varfocus.params import Params, Resources
+from varfocus.params import Resources
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -65,7 +64,7 @@ def run(
     workers: int | None = None,
     threads: int | None = None,
     max_memory: str | None = None,
-    retries: int = Limits.retries,
+    retries: int = Patience.retries,
     time_limit: float | None = None,
     lost_after: float = LOST_AFTER,
     overwrite: bool = False,
@@ -119,10 +118,10 @@ def run(
         If there is nothing to do, or nowhere to put it. A stack that fails raises nothing.
     """
     given = [stacks] if isinstance(stacks, str | Path) else list(stacks)
-    common = _common(options)
+    common = with_options(Job(()), **options)
     output = Path(output)
     planned, _ = plan(given, output, common)
-    limits = Limits(retries, time_limit)
+    patience = Patience(retries, time_limit)
     resources = Resources(threads, max_memory)
     with (
         locked(output),
@@ -137,17 +136,10 @@ def run(
             summary,
             listener or Listener(),
             max_memory=ready.max_memory,
-            limits=limits,
+            patience=patience,
             overwrite=overwrite,
         )
     return summary
-
-
-def _common(options: dict[str, Any]) -> Job:
-    focus = {k: v for k, v in options.items() if k in FOCUS_HINTS}
-    about = {k: v for k, v in options.items() if k in OUTPUT_HINTS}
-    rest = {k: v for k, v in options.items() if k not in {**FOCUS_HINTS, **OUTPUT_HINTS}}
-    return Job((), Params.from_keywords(**rest), Focus(**focus), **about)
 
 
 def plan(

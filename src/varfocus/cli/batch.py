@@ -14,7 +14,7 @@ from cyclopts import Group, Parameter
 
 from varfocus.batch.conduct import Listener, conduct, locked
 from varfocus.batch.dry_run import planned_rows
-from varfocus.batch.order import Limits
+from varfocus.batch.order import Patience
 from varfocus.batch.stacks import Names, Stack, keep_out
 from varfocus.batch.summary import Summary, in_words, result_words
 from varfocus.batch.watch import arrivals
@@ -22,6 +22,7 @@ from varfocus.batch.work import Hands, plan, prepared, stack_at
 from varfocus.cli.console import Board, Narrator, Talk, TalkOptions, table
 from varfocus.cli.depth import (
     ALIGNMENT,
+    AREA,
     CLASSIC,
     CONTRAST,
     FUSION,
@@ -31,11 +32,13 @@ from varfocus.cli.depth import (
 )
 from varfocus.cli.source import FocusOptions
 from varfocus.errors import BatchError, ParameterError, UsageError
+from varfocus.export.mosaic import TiledFormat
 from varfocus.focus import Focus
 from varfocus.job import Job
 from varfocus.params import (
     DEFAULT_METHOD,
     AlignParams,
+    AreaParams,
     ClassicParams,
     ContrastParams,
     CurveParams,
@@ -65,13 +68,15 @@ def batch(
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     cluster: str = LOCAL,
     hands: Annotated[Hands, WORK] = Hands(),
-    limits: Annotated[Limits, WORK] = Limits(),
+    patience: Annotated[Patience, WORK] = Patience(),
     watch: Annotated[bool, Parameter(negative=(), group=WATCH)] = False,
     settle: Annotated[float, Parameter(group=WATCH)] = SETTLE,
     frames: Annotated[int | None, Parameter(group=WATCH)] = None,
     method: Method = DEFAULT_METHOD,
     report: bool = True,
+    tiled_format: TiledFormat = "tiff",
     focus: FocusOptions = Focus(),
+    area: Annotated[AreaParams, AREA] = AreaParams(),
     align: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
     robust: Annotated[RobustParams, ROBUST] = RobustParams(),
     contrast: Annotated[ContrastParams, CONTRAST] = ContrastParams(),
@@ -116,12 +121,15 @@ def batch(
         As for varfocus depth.
     report
         Write report.html for every stack.
+    tiled_format
+        How maps of stacks that do not fit into memory are written: "tiff" for tiled BigTIFF,
+        "zarr" for OME-Zarr.
     keep_gps
         Let fused.png tell where the frames were taken; the rest of EXIF is always kept.
     """
     narrator = Narrator(talk)
-    params = Params(method, contrast, curve, start, solve, classic, robust, align, fusion)
-    common = Job((), params, focus, report, keep_gps)
+    params = Params(method, contrast, curve, start, solve, classic, robust, align, fusion, area)
+    common = Job((), params, focus, report, keep_gps, tiled_format)
     if watch:
         _check_watch(source, settle, frames, dry_run)
         keep_out(source, output)
@@ -163,7 +171,7 @@ def batch(
                     summary,
                     Reporter(board, narrator),
                     max_memory=ready.max_memory,
-                    limits=limits,
+                    patience=patience,
                     overwrite=overwrite,
                 )
         except KeyboardInterrupt:
