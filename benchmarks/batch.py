@@ -120,11 +120,14 @@ def nothing(order: dict[str, Any], topic: str, ticket: tuple[int, int], threads:
     get_worker().log_event(topic, {"ticket": list(ticket), "outcome": outcome})
 
 
-def empty_orders(client: Client, scheduler: psutil.Process, folder: Path) -> tuple[float, float]:
-    """Return seconds, and seconds of the scheduler's processor, per order that does nothing."""
+def empty_orders(client: Client, scheduler: psutil.Process, folder: Path) -> list[float]:
+    """Return what an order that does nothing costs.
+
+    In seconds of the clock, of the scheduler's processor and of our own.
+    """
     stack, watch, ours = Stack("a", Job(("a",))), Stopwatch(), clusters.attend_here
     clusters.attend_here = nothing
-    before = cpu(scheduler)
+    before, own = cpu(scheduler), time.process_time()
     try:
         with prepared(client, Hands(), Resources(), EMPTY_ORDERS) as ready:
             conduct(
@@ -140,7 +143,8 @@ def empty_orders(client: Client, scheduler: psutil.Process, folder: Path) -> tup
             )
     finally:
         clusters.attend_here = ours
-    return 1 / watch.rate, (cpu(scheduler) - before) / EMPTY_ORDERS
+    own = time.process_time() - own
+    return [1 / watch.rate, (cpu(scheduler) - before) / EMPTY_ORDERS, own / EMPTY_ORDERS]
 
 
 def measure(folder: Path, stacks: int, rounds: int) -> list[str]:
@@ -169,7 +173,7 @@ def measure(folder: Path, stacks: int, rounds: int) -> list[str]:
                     schedulers.append(used / stacks)
                 elif way["workers"] == 1:
                     works.append((children_cpu() - work) / stacks)
-        each, busy = empty_orders(client, scheduler, folder)
+        each, busy, own = empty_orders(client, scheduler, folder)
     again = Stopwatch()
     batch.run(root, folder / "out0", workers=1, listener=again)
     began = time.perf_counter()
@@ -193,7 +197,8 @@ def measure(folder: Path, stacks: int, rounds: int) -> list[str]:
         ["the work itself, one worker of one thread", f"{1e3 / one:.0f} ms"],
         ["– processor time of it", f"{1e3 * statistics.median(works):.0f} ms"],
         ["an order that does nothing, through the cluster and back", f"{1e3 * each:.1f} ms"],
-        ["– of it, the scheduler's processor", f"{1e3 * busy:.2f} ms"],
+        ["– processor time of the scheduler", f"{1e3 * busy:.2f} ms"],
+        ["– processor time of the batch command", f"{1e3 * own:.2f} ms"],
         [
             "scheduler's processor in a real batch, reports of progress included",
             f"{1e3 * statistics.median(schedulers):.1f} ms, beyond {1e3 * idle:.0f} ms a second",

@@ -332,7 +332,7 @@ def test_every_command_refuses_such_a_folder(capsys, frames, tmp_path, command, 
         (["depth", "https://example.org/a.png", "-o", "out"], ["address", "Download"]),
         (["depth", "", "-o", "out"], ["expected the name of a file or folder"]),
         (["dept", "FRAMES", "-o", "out"], ['"dept"', 'Did you mean "depth"?']),
-        (["bogus"], ['"bogus"', "depth, export, measure"]),
+        (["bogus"], ['"bogus"', "depth, batch, export"]),
         (["--bogus"], ["--bogus"]),
         (["simulate", "cube", "-o", "out"], ["cube", "cone"]),
         (["simulate", "cone", "-o", "out", "--frames", "1"], ["received 1", "at least 2"]),
@@ -435,10 +435,11 @@ def test_every_error_has_a_documented_exit_code():
         if isinstance(error, type) and issubclass(error, VarfocusError)
     }
     assert codes.pop(VarfocusError) == 1
-    assert set(codes.values()) == {2, 3, 4, 5}
+    assert set(codes.values()) == {2, 3, 4, 5, 6}
     assert codes[errors.NoFramesError] == 3
     assert codes[errors.TooLargeError] == 4
     assert codes[errors.SolverError] == 5
+    assert codes[errors.BatchError] == 6
     assert codes[errors.OutputExistsError] == 2
 
 

@@ -16,7 +16,7 @@ from varfocus.export.report import coloured, photo
 from varfocus.job import Job
 from varfocus.stack import FocusStack
 
-THUMBNAIL_SIDE = 200
+THUMBNAIL_SIDE = 160
 """Longest side of a thumbnail in pixels."""
 
 
