@@ -371,7 +371,7 @@ def test_two_batches_do_not_share_an_output(tmp_path, plate, capsys):
         (["--time-limit", "0"], "above 0"),
         (["--frames", "5"], "without --watch"),
         (["--cluster", "here"], "expected “local”"),
-        (["--max-memory", "much"], "expected a size"),
+        (["--max-memory", "much"], "expected one such as 4GB"),
     ],
 )
 def test_wrong_options_are_refused(plate, tmp_path, capsys, options, words):
