@@ -498,7 +498,8 @@ def test_without_webgl_there_are_plain_pictures(
         page.goto(address)
         page.wait_for_selector("html[data-ready=yes]")
         expect(page.locator(".message")).to_contain_text("WebGL2")
-        page.set_input_files("#files", sorted(tmp_path.iterdir()))
+        with page.expect_response("**/api/uploaded"):
+            page.set_input_files("#files", sorted(tmp_path.iterdir()))
         page.select_option("#method", "classic")
         reconstruct(page)
         drawn = page.locator(".plain img").first

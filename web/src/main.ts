@@ -720,7 +720,7 @@ function beginPlain(): void {
     controls.enable(state.frames.filter((f) => f.included).length >= 3);
     controls.setBusy(state.busy);
     controls.setResult(newest() ?? null);
-    for (const section of sections) section.hidden = true;
+    for (const part of [nothing, ...sections]) part.hidden = true;
     showTake();
     const shown = (done?.files ?? []).filter((name) => name === "preview.png" || name === "fused.png");
     pictures.replaceChildren(...shown.map((name) =>
