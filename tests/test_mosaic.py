@@ -97,14 +97,14 @@ def test_the_edge_stage_in_tiles(stack, tmp_path):
 
 @pytest.mark.slow
 @needs_engine
-def test_the_edge_stage_in_tiles_that_do_not_see_all(tmp_path):
-    """Large enough that tiles with their surroundings are parts of the image."""
-    some = [
-        simulate(name, shape=(500, 500), n=6, colour=False).frames for name in ("steps", "wire")
-    ]
-    rows = [np.concatenate([some[(i + j) % 2] for j in range(4)], axis=2) for i in range(3)]
-    stack = FocusStack.from_array(np.concatenate(rows, axis=1))
+@pytest.mark.parametrize("axis", [1, 2])
+def test_the_edge_stage_in_tiles_that_do_not_see_all(axis, tmp_path):
+    """Long enough that tiles with their surroundings are parts of the image."""
+    some = [simulate(name, shape=(200, 340), n=6).frames for name in ("steps", "wire", "slants")]
+    some = [frames if axis == 2 else frames.swapaxes(1, 2) for frames in some]
+    stack = FocusStack.from_array(np.concatenate(some * 2, axis=axis))
     whole = run(stack, plain())
+    assert whole.findings["edges"] is not None
     done = in_small_tiles(stack, plain(), tmp_path)
     as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
     assert done.record["findings"] == whole.findings

@@ -141,7 +141,7 @@ def load_result(folder: str | Path, region: tuple[int, int, int, int] | None = N
         size = frames[0].shape[:2]
         if size != shape:
             raise InputError(
-                f"{folder}: {name} has {_size(size)} pixels, but the depth has {_size(shape)}",
+                f"{folder}: {name} has {_size(size)} pixels, but depth has {_size(shape)}",
                 "expected the files of one run",
                 "Run varfocus depth again with --overwrite.",
             )

@@ -152,6 +152,7 @@ def solve(
             scratch.drop(used)
         index = sharp.index
         margin, bend, cost = judge(index)
+    scratch.drop(front.contrast)
     return Solved(index, margin, bend, cost, model, sharp)
 
 
