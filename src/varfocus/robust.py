@@ -59,8 +59,9 @@ REFERENCE_SIZE = 320.0
 TORN = 0.1
 """Weight of the regulariser across a jump of the start."""
 
-SIGMA_SCALE = 0.11
-"""Standard error at unit curvature, in peak widths; fitted by benchmarks/fit_confidence.py."""
+SIGMA_NOISE, SIGMA_MODEL = 0.95, 0.077
+"""Standard error at unit curvature, in peak widths: what noise adds at a well of one nat in one
+frame, and what remains without noise; fitted by benchmarks/fit_uncertainty.py."""
 
 CURVATURE_REACH = 0.3
 """Distance in peak widths at which the curvature of the aggregated cost is taken."""
@@ -241,7 +242,8 @@ def sharpen_edges(
     """
     numbers = edges.enough_frames(x)
     progress("edges", 0, 1)
-    frames = [stack.read(k).reshape(*stack.shape, -1) for k in numbers]
+    some = replace(stack, frames=[stack.frames[k] for k in numbers], files=(), focus=None)
+    frames = [frame.reshape(*stack.shape, -1) for frame in some.ahead()]
     within, beside = (
         np.interp(depth, numbers, np.arange(len(numbers))).astype(np.float32)
         for depth in (index, rival)
@@ -325,19 +327,21 @@ def curvature_reach(model: Model) -> int:
 def standard_error(bend: Float, model: Model) -> Float:
     r"""Return the standard error of the depth where it is not grossly wrong.
 
-    .. math:: σ = σ_1 u / \sqrt{A''/8}, \qquad A''/8 ≥ 0.35,
+    .. math:: σ^2 = \frac{u^2}{A''/8} \Bigl(\frac{a^2}{nW} + b^2\Bigr), \qquad A''/8 ≥ 0.35,
 
     A″ the curvature of the semi-global cost at the chosen depth with u as unit: a sharp valley that
-    all eight paths agree on leaves little room. σ₁ is such that 68 % of the errors below one frame
-    on simulated scenes are smaller than σ. That the whole valley may be the wrong one is what the
-    confidence is about.
+    all eight paths agree on leaves little room. The cost is a mean over n frames, divided by the
+    depth W in nats of the average well: nW is how much the stack knows, and what b stands for no
+    stack does (templates that do not quite fit, surfaces that bend). a and b are such that about
+    68 % of the errors below one frame on simulated scenes are smaller than σ. That the whole valley
+    may be the wrong one is what the confidence is about.
 
     Parameters
     ----------
     bend : ndarray of shape (H, W), float32
         A″ per label².
     model : Model
-        Gives the half width u of a peak.
+        Gives the half width u of a peak, n and W.
 
     Returns
     -------
@@ -346,7 +350,9 @@ def standard_error(bend: Float, model: Model) -> Float:
     """
     unit = model.peak_width
     curved = np.maximum(bend * np.float32((unit / model.step) ** 2 / PATHS), np.float32(FLATTEST))
-    sigma: Float = (np.float32(SIGMA_SCALE * unit) / np.sqrt(curved)).astype(np.float32, copy=False)
+    known = model.coordinate.n * model.depth_of_well
+    scale = unit * float(np.sqrt(SIGMA_NOISE**2 / known + SIGMA_MODEL**2))
+    sigma: Float = (np.float32(scale) / np.sqrt(curved)).astype(np.float32, copy=False)
     return sigma
 
 

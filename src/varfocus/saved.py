@@ -14,6 +14,7 @@ from scipy import ndimage
 from varfocus.errors import InputError
 from varfocus.export import RUN_RECORD
 from varfocus.io.frames import probe_files
+from varfocus.measure import expected_area
 from varfocus.stack import FRAMES
 from varfocus.units import METRES, PixelSize
 
@@ -49,6 +50,12 @@ class SavedResult:
     def unit(self) -> str:
         """Unit of the depth."""
         return str(self.record["depth"]["unit"])
+
+    @property
+    def correlation_area(self) -> float:
+        """Pixels whose errors are alike, from the size of the map and the noise of the stack."""
+        well = (self.record.get("findings") or {}).get("well_nats")
+        return expected_area((self.depth.shape[0], self.depth.shape[1]), well)
 
     @property
     def pixel_size(self) -> PixelSize | None:
