@@ -1,11 +1,14 @@
-"""Time what reading files adds to a run, and other tools on the same frames.
+"""Time what reading files adds to a run, and the whole way from photographs to a fused image.
 
 The paper's workload is written as PNG, JPEG and TIFF. For each, in turn and several times:
 decoding alone on one core, the reconstruction from memory, and the reconstruction from files, which
-decodes ahead on threads. Where enfuse or focus-stack are installed they fuse the same JPEG frames;
-they give no depth map (enfuse) or a coarser one, so only the time compares.
+decodes ahead on threads.
 
-    python benchmarks/files.py
+Then seven JPEG of 3 megapixels, as a breathing lens gives them, go from files to aligned frames,
+depth and fused image with no option given: seconds per stage, and, in turn with it, enfuse and
+focus-stack on the same files where they are installed. enfuse neither aligns nor gives a depth map.
+
+    python benchmarks/files.py [folder]     # photographs of your own instead of simulated ones
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import io
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,11 +30,13 @@ from PIL import Image
 from workloads import PAPER
 
 from varfocus import FocusStack, read_stack
-from varfocus.export.images import picture
+from varfocus.export.images import encode, picture
 from varfocus.params import Params
 from varfocus.pipeline import estimate, run
+from varfocus.simulation import simulate, unsteady
 
 ROUNDS = 5
+JOURNEYS = 3
 
 
 def jpeg(frame: np.ndarray) -> bytes:
@@ -81,27 +87,76 @@ def reading(folder: Path, frames: np.ndarray, kind: str) -> list[str]:
     return [kind, *cells, f"{added:.2f}"]
 
 
-def others(folder: Path) -> list[list[str]]:
-    """Return how long varfocus and other tools take from files to a fused image."""
-    files = sorted(map(str, folder.iterdir()))
+def photographs(folder: Path) -> None:
+    """Write seven photographs of 2048×1536 pixels: layers, 4 % breathing, flicker.
+
+    Like most photographs they are not sharp to the pixel: they are enlarged twice.
+    """
+    steady = simulate("table", shape=(896, 1194), n=7, noise=0.0, seed=5)
+    made = unsteady(steady, breathing=0.04, shift=1.0, rotation=0.05, flicker=0.03, margin=0.0711)
+    for k, frame in enumerate(made.simulation.frames):
+        large = Image.fromarray(frame).resize((2048, 1536), Image.Resampling.BICUBIC)
+        (folder / f"{k:03d}.jpg").write_bytes(jpeg(np.asarray(large)))
+
+
+class Stages:
+    """A listener that adds up the seconds between one report and the next, by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def __call__(self, stage: str, done: int, _total: int) -> None:
+        """Count what has passed to the stage that reports, or to what came before its start."""
+        now = time.perf_counter()
+        name = stage if done else "between the stages"
+        self.seconds[name] = self.seconds.get(name, 0.0) + now - self._last
+        self._last = now
+
+
+def journey(files: list[Path]) -> tuple[list[list[str]], list[list[str]]]:
+    """Return seconds per stage, and those of other tools, in turn, from files to a fused image."""
+    names = list(map(str, files))
     tools = {
-        "enfuse": [
+        "enfuse, which does not align": [
             *("enfuse", "--exposure-weight=0", "--saturation-weight=0", "--contrast-weight=1"),
-            *("--hard-mask", "--output={out}", *files),
+            *("--hard-mask", "--output={out}", *names),
         ],
-        "focus-stack": ["focus-stack", "--no-align", "--output={out}", *files],
+        "focus-stack": ["focus-stack", "--output={out}", *names],
     }
-    ours = seconds(lambda: run(read_stack(folder), Params.from_keywords("paper")))
-    rows = [["varfocus: depth, confidence, fused image", f"{ours:.2f}", "1.0"]]
-    for name, command in tools.items():
-        if shutil.which(name) is None:
-            rows.append([f"{name} (not installed)", "–", "–"])
-            continue
+    stages: list[Stages] = []
+    ours: list[float] = []
+    theirs: dict[str, list[float]] = {name: [] for name in tools}
+    for _ in range(JOURNEYS):
         with tempfile.TemporaryDirectory() as place:
-            call = [part.replace("{out}", f"{place}/fused.png") for part in command]
-            taken = seconds(lambda call=call: subprocess.run(call, check=True, capture_output=True))
-        rows.append([name, f"{taken:.2f}", f"{taken / ours:.1f}"])
-    return rows
+            out = Path(place) / "fused.jpg"
+            stages.append(Stages())
+
+            def work(out: Path = out, listen: Stages = stages[-1]) -> None:
+                fused = run(read_stack(files), Params(), listen).fused
+                out.write_bytes(encode(out, fused))
+
+            ours.append(seconds(work))
+            for name, command in tools.items():
+                if shutil.which(command[0]) is not None:
+                    call = [part.replace("{out}", f"{place}/other.jpg") for part in command]
+                    theirs[name].append(
+                        seconds(lambda c=call: subprocess.run(c, check=True, capture_output=True))
+                    )
+    per_stage = [
+        [name, f"{statistics.median(s.seconds.get(name, 0.0) for s in stages):.2f}"]
+        for name in stages[0].seconds
+    ]
+    rows = [
+        ["varfocus: aligned, depth, confidence, fused", f"{statistics.median(ours):.2f}", "1.0"]
+    ]
+    for name, times in theirs.items():
+        if times:
+            ratio = statistics.median(t / o for t, o in zip(times, ours, strict=True))
+            rows.append([name, f"{statistics.median(times):.2f}", f"{ratio:.2f}"])
+        else:
+            rows.append([f"{name} (not installed)", "–", "–"])
+    return per_stage, rows
 
 
 def markdown(headings: list[str], rows: list[list[str]]) -> list[str]:
@@ -112,12 +167,18 @@ def markdown(headings: list[str], rows: list[list[str]]) -> list[str]:
 def main() -> None:
     """Measure and write ``results/files.md``."""
     frames = PAPER.stack()
-    rows, tools = [], []
+    rows = []
     for kind in FORMATS:
         with tempfile.TemporaryDirectory() as place:
             rows.append(reading(Path(place), frames, kind))
-            if kind == "JPEG":
-                tools = others(Path(place))
+    with tempfile.TemporaryDirectory() as place:
+        if len(sys.argv) > 1:
+            files = sorted(p for p in Path(sys.argv[1]).iterdir() if p.suffix.lower() == ".jpg")
+        else:
+            photographs(Path(place))
+            files = sorted(Path(place).iterdir())
+        per_stage, tools = journey(files)
+    what = "photographs given" if len(sys.argv) > 1 else "simulated, 4 % breathing"
     lines = [
         f"# From files: {PAPER.name}",
         "",
@@ -126,7 +187,11 @@ def main() -> None:
         "",
         *markdown(["format", "decoding alone", "from memory", "from files", "added"], rows),
         "",
-        *markdown(["tool, from JPEG files", "seconds", "× varfocus"], tools),
+        f"## Files to fused image: {len(files)} JPEG of 3 megapixels, {what}",
+        "",
+        *markdown(["stage", "seconds"], per_stage),
+        "",
+        *markdown(["tool", "seconds", "× varfocus"], tools),
     ]
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "files.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,8 +1,7 @@
 """Fit the weights of the confidence by logistic regression on simulated scenes.
 
 Prints w_M, w_f, w_0 for `varfocus.pipeline.CONFIDENCE_WEIGHTS`, and how well they hold on seeds
-they were not fitted to; for methods that estimate a standard error σ also the factor by which σ
-must grow so that 68 % of the errors below one frame are smaller, in the median over the scenes:
+they were not fitted to:
 
     python benchmarks/fit_confidence.py [method ...]
 """
@@ -22,7 +21,7 @@ SEEDS = {"fit": (0, 1), "check": (2,)}
 
 
 def observations(method: str, seeds: tuple[int, ...]) -> list[tuple[np.ndarray, ...]]:
-    """Return M, f, index and truth of every scene, and σ if there is one."""
+    """Return M, f, index and truth of every scene."""
     seen = []
     for name in (*SHAPES, *SCENES):
         for seed in seeds:
@@ -30,14 +29,14 @@ def observations(method: str, seeds: tuple[int, ...]) -> list[tuple[np.ndarray, 
             params = paper.fitting_degree(scene.stack, Params.from_keywords(method))[0]
             found = pipeline.estimate(scene.stack, params)
             flat = depth.flatness(found.index)
-            seen.append((found.margin, flat, found.index, scene.truth_index, found.sigma))
+            seen.append((found.margin, flat, found.index, scene.truth_index))
     return seen
 
 
 def fit(seen: list[tuple[np.ndarray, ...]]) -> np.ndarray:
     """Return the weights that make the observed errors most likely; every scene counts alike."""
     features, right, weight = [], [], []
-    for M, f, index, truth, _ in seen:
+    for M, f, index, truth in seen:
         known = np.isfinite(truth)
         features.append(np.stack([M[known], f[known], np.ones(known.sum())], axis=1))
         right.append(np.abs(index - truth)[known] <= 1.0)
@@ -51,25 +50,13 @@ def fit(seen: list[tuple[np.ndarray, ...]]) -> np.ndarray:
     return np.asarray(minimize(loss, np.zeros(3), method="BFGS").x)
 
 
-def sigma_factor(seen: list[tuple[np.ndarray, ...]]) -> float:
-    """Return the median over scenes of the 68 % quantile of error/σ, gross errors left out."""
-    factors = []
-    for _, _, index, truth, sigma in seen:
-        error = np.abs(index - truth)
-        fine = np.isfinite(truth) & (error < 1.0)
-        factors.append(np.quantile(error[fine] / sigma[fine], 0.68))
-    return float(np.median(factors))
-
-
 def main() -> None:
     """Fit and check the methods named on the command line, or all."""
     for method in sys.argv[1:] or ("robust", "paper", "classic"):
         seen = observations(method, SEEDS["fit"])
         weights = fit(seen)
         print(method, np.round(weights, 2))
-        if seen[0][4] is not None:
-            print(f"  σ should be {sigma_factor(seen):.2f} times what it is")
-        for M, f, index, truth, _ in observations(method, SEEDS["check"]):
+        for M, f, index, truth in observations(method, SEEDS["check"]):
             confidence = depth.confidence(M, f, tuple(weights))
             curve = metrics.sparsification(confidence, index, truth)
             calibration = metrics.reliability(confidence, index, truth).expected_error

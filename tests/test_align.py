@@ -243,7 +243,9 @@ def test_depth_is_as_good_as_that_of_a_camera_that_was_held(steady, shaky):
     result = reconstruct(shaky.simulation.frames)
     left, top, width, height = result.alignment.crop
     inside = (slice(top, top + height), slice(left, left + width))
-    best = rmse(reconstruct(held.frames, align="none").index[inside], held.truth_index[inside])
+    # Of the same area: on the larger frame the edge stage does better.
+    alike = reconstruct(held.frames[(slice(None), *inside)], align="none")
+    best = rmse(alike.index, held.truth_index[inside])
     assert rmse(result.index, held.truth_index[inside]) < 1.1 * best
     unaligned = reconstruct(shaky.simulation.frames, align="none", edges="off")
     assert rmse(unaligned.index, shaky.simulation.truth_index) > 1.3 * best

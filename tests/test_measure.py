@@ -9,7 +9,15 @@ import pytest
 from command_line import read_png, varfocus
 from result_folders import saved_of
 from varfocus.errors import InputError, ParameterError
-from varfocus.measure import Region, height_parameters, level, profile, step_height
+from varfocus.measure import (
+    CORRELATION_AREA,
+    Region,
+    expected_area,
+    height_parameters,
+    level,
+    profile,
+    step_height,
+)
 
 
 def grid(rows, columns):
@@ -88,6 +96,12 @@ def test_correlated_noise_needs_its_correlation_area(rng):
     spread = np.std([values(surface + sigma * noise())["Sq"] for _ in range(300)])
     predicted = height_parameters(surface, sigma, correlation_area=16.0)["Sq"].error
     assert predicted == pytest.approx(spread, rel=0.2)
+
+
+def test_noisy_and_large_stacks_err_over_more_pixels():
+    assert expected_area((100, 100), 2.0) == pytest.approx(2 * expected_area((100, 100), 4.0))
+    assert expected_area((200, 300), 2.0) == pytest.approx(2 * expected_area((100, 150), 2.0))
+    assert expected_area((200, 300), None) == CORRELATION_AREA
 
 
 # Levelling

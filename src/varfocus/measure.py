@@ -28,8 +28,14 @@ from varfocus.units import METRES, PixelSize
 Map = NDArray[np.float64]
 
 CORRELATION_AREA = 150.0
-"""Pixels that err together: n times the variance of the mean over n pixels, over that of one pixel.
-Measured with method robust on simulated planes and waves, 100 to 230 over 16×16 to 32×32 pixels."""
+"""Pixels that err together where nothing is known about the stack: n times the variance of the mean
+over n pixels, over that of one pixel."""
+
+AREA_OF_A_NAT = 800.0
+"""The same at a well of one nat in an image of 320×320 pixels, for method robust; fitted by
+benchmarks/fit_uncertainty.py."""
+
+AREA_SIDE = 320.0
 
 FIT_PIXELS = 200_000
 """A polynomial is fitted to no more pixels than this, spread evenly."""
@@ -38,6 +44,32 @@ TUKEY = 4.685
 """Residuals beyond this many standard deviations have no weight (95 % efficient on noise)."""
 
 FIT_ROUNDS = 30
+
+
+def expected_area(shape: tuple[int, int], well: float | None) -> float:
+    r"""Return how many pixels err together in a result of method robust.
+
+    .. math:: A = A_1 \frac{\sqrt{HW}}{320} \frac1W.
+
+    Where the cost bends by c and the regulariser weighs slopes by β, an error spreads over
+    4πβ/c pixels. β grows with the side of the image, and c, in nats, with the depth W of wells.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        H and W of the map.
+    well : float or None
+        W in nats, `well_nats` of the findings in run.json; None if the method has none.
+
+    Returns
+    -------
+    float
+        A in pixels.
+    """
+    if well is None:
+        return CORRELATION_AREA
+    side = float(np.sqrt(shape[0] * shape[1]))
+    return AREA_OF_A_NAT * side / AREA_SIDE / max(well, 0.1)
 
 
 class Quantity(NamedTuple):

@@ -64,8 +64,9 @@ MOST_MAGNIFIED = 16.0
 TORN = 0.1
 """Weight of the regulariser across a jump of the start."""
 
-SIGMA_SCALE = 0.11
-"""Standard error at unit curvature, in peak widths; fitted by benchmarks/fit_confidence.py."""
+SIGMA_NOISE, SIGMA_MODEL = 0.95, 0.077
+"""Standard error at unit curvature, in peak widths: what noise adds at a well of one nat in one
+frame, and what remains without noise; fitted by benchmarks/fit_uncertainty.py."""
 
 CURVATURE_REACH = 0.3
 """Distance in peak widths at which the curvature of the aggregated cost is taken."""
@@ -256,7 +257,10 @@ def sharpen_edges(
     progress("edges", 0, 1)
     frames = frames_for_edges(stack, numbers)
     within, beside = (among(numbers, depth) for depth in (index, rival))
-    scale = scale_for_edges(stack, max(float(frame.max()) for frame in frames))
+    brightest = 1.0
+    if not np.issubdtype(stack.dtype, np.integer):
+        brightest = max(float(frame.max()) for frame in frames)
+    scale = scale_for_edges(stack, brightest)
     found = edges.sharpen(frames, scale, within, x[numbers], beside)
     progress("edges", 1, 1)
     return None if found is None else restored(found, numbers, index, stack.scale / scale)
@@ -264,7 +268,8 @@ def sharpen_edges(
 
 def frames_for_edges(stack: FocusStack, numbers: list[int]) -> list[NDArray[Any]]:
     """Return some of the frames, each ``(H, W, C)``."""
-    return [stack.read(k).reshape(*stack.shape, -1) for k in numbers]
+    some = replace(stack, frames=[stack.frames[k] for k in numbers], files=(), focus=None)
+    return [frame.reshape(*stack.shape, -1) for frame in some.ahead()]
 
 
 def scale_for_edges(stack: FocusStack, brightest: float) -> float:
@@ -367,19 +372,21 @@ def curvature_reach(model: Model) -> int:
 def standard_error(bend: Float, model: Model) -> Float:
     r"""Return the standard error of the depth where it is not grossly wrong.
 
-    .. math:: σ = σ_1 u / \sqrt{A''/8}, \qquad A''/8 ≥ 0.35,
+    .. math:: σ^2 = \frac{u^2}{A''/8} \Bigl(\frac{a^2}{nW} + b^2\Bigr), \qquad A''/8 ≥ 0.35,
 
     A″ the curvature of the semi-global cost at the chosen depth with u as unit: a sharp valley that
-    all eight paths agree on leaves little room. σ₁ is such that 68 % of the errors below one frame
-    on simulated scenes are smaller than σ. That the whole valley may be the wrong one is what the
-    confidence is about.
+    all eight paths agree on leaves little room. The cost is a mean over n frames, divided by the
+    depth W in nats of the average well: nW is how much the stack knows, and what b stands for no
+    stack does (templates that do not quite fit, surfaces that bend). a and b are such that about
+    68 % of the errors below one frame on simulated scenes are smaller than σ. That the whole valley
+    may be the wrong one is what the confidence is about.
 
     Parameters
     ----------
     bend : ndarray of shape (H, W), float32
         A″ per label².
     model : Model
-        Gives the half width u of a peak.
+        Gives the half width u of a peak, n and W.
 
     Returns
     -------
@@ -388,7 +395,9 @@ def standard_error(bend: Float, model: Model) -> Float:
     """
     unit = model.peak_width
     curved = np.maximum(bend * np.float32((unit / model.step) ** 2 / PATHS), np.float32(FLATTEST))
-    sigma: Float = (np.float32(SIGMA_SCALE * unit) / np.sqrt(curved)).astype(np.float32, copy=False)
+    known = model.coordinate.n * model.depth_of_well
+    scale = unit * float(np.sqrt(SIGMA_NOISE**2 / known + SIGMA_MODEL**2))
+    sigma: Float = (np.float32(scale) / np.sqrt(curved)).astype(np.float32, copy=False)
     return sigma
 
 

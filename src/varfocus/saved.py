@@ -17,6 +17,7 @@ from varfocus.errors import InputError, ParameterError, TooLargeError
 from varfocus.export import RUN_RECORD
 from varfocus.io.frames import FileFrame, probe_files
 from varfocus.io.selection import Selection
+from varfocus.measure import expected_area
 from varfocus.memory import allowed_bytes, size_words
 from varfocus.stack import FRAMES
 from varfocus.units import METRES, PixelSize
@@ -53,6 +54,12 @@ class SavedResult:
     def unit(self) -> str:
         """Unit of the depth."""
         return str(self.record["depth"]["unit"])
+
+    @property
+    def correlation_area(self) -> float:
+        """Pixels whose errors are alike, from the size of the map and the noise of the stack."""
+        well = (self.record.get("findings") or {}).get("well_nats")
+        return expected_area((self.depth.shape[0], self.depth.shape[1]), well)
 
     @property
     def pixel_size(self) -> PixelSize | None:

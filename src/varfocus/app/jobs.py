@@ -465,7 +465,12 @@ class Measure:
             return _line(saved, height, shapes[0])
         regions = [_region(shape, height.shape) for shape in shapes]
         if self.kind == "step":
-            step = measure.step_height(height, *regions, sigma=saved.uncertainty)
+            step = measure.step_height(
+                height,
+                *regions,
+                sigma=saved.uncertainty,
+                correlation_area=saved.correlation_area,
+            )
             counts = f"{step.pixels[0]} and {step.pixels[1]}"
             return {
                 "title": "Step from A to B",
@@ -476,7 +481,7 @@ class Measure:
         window = np.s_[part.y : part.y + part.height, part.x : part.x + part.width]
         levelled = measure.level(height[window], 1)
         sigma = None if saved.uncertainty is None else saved.uncertainty[window]
-        found = measure.height_parameters(levelled, sigma)
+        found = measure.height_parameters(levelled, sigma, saved.correlation_area)
         rows = [
             [name, quantity.words("" if name in ("Ssk", "Sku") else saved.unit)]
             for name, quantity in found.items()
@@ -499,7 +504,9 @@ def _line(
         (float(np.clip(x - 0.5, 0, columns - 1)), float(np.clip(y - 0.5, 0, rows - 1)))
         for x, y in ((x0, y0), (x1, y1))
     ]
-    along = measure.profile(height, *ends, sigma=saved.uncertainty)
+    along = measure.profile(
+        height, *ends, sigma=saved.uncertainty, correlation_area=saved.correlation_area
+    )
     distance, unit = measure.distance_along(along, saved.pixel_size, saved.unit)
     known = along.height[np.isfinite(along.height)]
     span = f"{np.ptp(known):.4g} {saved.unit}" if known.size else "unknown"

@@ -16,7 +16,6 @@ from varfocus.errors import ParameterError
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.figures import profile_plot
 from varfocus.measure import (
-    CORRELATION_AREA,
     Profile,
     Quantity,
     Region,
@@ -40,7 +39,7 @@ def measure(
     width: int = 1,
     step: Annotated[tuple[str, str] | None, Parameter(negative=())] = None,
     min_confidence: float = 0.5,
-    correlation_area: float = CORRELATION_AREA,
+    correlation_area: float | None = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     talk: TalkOptions = Talk(),
@@ -69,7 +68,8 @@ def measure(
     min_confidence
         Pixels of lower confidence count as unknown.
     correlation_area
-        Number of neighbouring pixels whose errors are alike.
+        Number of neighbouring pixels whose errors are alike; by default what the size of the map
+        and the noise of the stack suggest.
     output
         CSV file for --line; by default profile.csv in the result folder.
     overwrite
@@ -95,6 +95,8 @@ def measure(
     window = _window(height, part)
     levelled = level(height[window], level_degree)
     within = None if sigma is None else sigma[window]
+    if correlation_area is None:
+        correlation_area = saved.correlation_area
     parameters = height_parameters(levelled, within, correlation_area)
     facts: dict[str, Any] = {
         "unit": saved.unit,
