@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,9 @@ from hypothesis import settings
 
 settings.register_profile("varfocus", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("varfocus")
+
+# A job in the background has Ctrl-C switched off, and so would the commands that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DATA = Path(os.environ.get("VARFOCUS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

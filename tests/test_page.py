@@ -31,6 +31,7 @@ SCREENSHOTS = os.environ.get("VARFOCUS_SCREENSHOTS")
 PATIENCE = 120_000
 
 pytestmark = [
+    pytest.mark.xdist_group("page"),  # one browser: each test goes on from the last
     pytest.mark.skipif(not CHROMIUM, reason="no Chromium: the page was NOT tested in a browser"),
     pytest.mark.skipif(
         not (static_folder() / "index.html").is_file(),
@@ -49,9 +50,16 @@ def served(*source: str) -> Iterator[str]:
     )
     assert process.stdout is not None
     with process:
-        yield process.stdout.readline().strip()
+        try:
+            yield process.stdout.readline().strip()
+        except BaseException:
+            process.kill()  # or a failure would wait for it for ever
+            raise
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) in (0, 130)  # Ctrl-C ends it, also while a page is open
+        try:
+            assert process.wait(20) in (0, 130)  # Ctrl-C ends it, also while a page is open
+        finally:
+            process.kill()
 
 
 @pytest.fixture(scope="module")
@@ -144,10 +152,9 @@ def canvas_colours(page: Page, selector: str) -> int:
 
 def image_place(page: Page, x: float, y: float) -> tuple[float, float]:
     """Return where on the screen a share of the first pane lies."""
+    expect(page.locator(".pane-head")).to_have_count(1)
     box = page.locator(".overlay").bounding_box()
-    head = page.locator(".pane-head").count()
     assert box is not None
-    assert head == 1, "one pane only"
     return box["x"] + box["width"] * x, box["y"] + box["height"] * y
 
 

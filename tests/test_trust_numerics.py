@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from command_line import files_below, varfocus, write_frames
-from varfocus import errors, native, pipeline, reconstruct, simulate
+from varfocus import errors, native, paper, reconstruct, simulate
 from varfocus.align import align
 from varfocus.energy import ContrastTerm
 from varfocus.errors import NoContrastError, NotFiniteError, SolverError
@@ -204,14 +204,14 @@ def test_a_diverging_solver_is_caught_with_its_last_good_iterate(solver, engine,
 @pytest.mark.parametrize("solver", sorted(MINIMISERS))
 def test_the_command_ends_with_code_5_and_leaves_nothing(capsys, tmp_path, monkeypatch, solver):
     """No input is known that makes a solver diverge; so one curve is spoilt on the way to it."""
-    original = pipeline.sharpness_curves
+    original = paper.sharpness_curves
 
     def spoilt(*arguments):
         a, index = original(*arguments)
         a[:, 3, 4] = 3e38
         return a, index
 
-    monkeypatch.setattr(pipeline, "sharpness_curves", spoilt)
+    monkeypatch.setattr(paper, "sharpness_curves", spoilt)
     frames = write_frames(tmp_path / "in", random_frames(9, 40, 40))
     before = files_below(tmp_path)
     said = varfocus(

@@ -60,6 +60,7 @@ export class Area {
 
   setBox(box: Rectangle | null, tell: boolean): void {
     this.box = box && within(box, this.size);
+    this.text.value = this.inWords();
     this.show();
     if (tell) this.cropped?.();
   }
@@ -100,8 +101,13 @@ export class Area {
     this.masked?.(mask);
   }
 
+  private inWords(): string {
+    return this.box?.join(",") ?? "";
+  }
+
   private show(): void {
-    this.text.value = this.box?.join(",") ?? "";
+    // News from the server must not undo what is being typed.
+    if (document.activeElement !== this.text) this.text.value = this.inWords();
     this.clearCrop.disabled = !this.box;
     const drawn = this.mask?.outlines.length ?? 0;
     const outlines = drawn === 1 ? "1 outline" : `${drawn} outlines`;

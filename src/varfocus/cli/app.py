@@ -122,6 +122,7 @@ def _listen(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, exclusive or socket.SO_REUSEADDR, 1)
     try:
         listener.bind((LOOPBACK, port))
+        listener.listen()  # whoever reads the address may come before the server is up
     except (OSError, OverflowError) as error:
         listener.close()
         raise OutputError(
