@@ -27,7 +27,7 @@ demo: $(STAMP)   ## Simulate a scene, reconstruct it, and see how well that went
 	$(BIN)/varfocus demo --output demo --overwrite
 
 test: check page ## Check style, types and layers, then run the tests
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 check: $(STAMP)  ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
