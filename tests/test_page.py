@@ -194,21 +194,19 @@ def test_the_value_under_the_cursor_has_its_unit(page: Page) -> None:
 
 
 def test_the_slider_changes_the_depth(page: Page) -> None:
-    def depth() -> bytes:
-        link = page.locator("a[data-product='depth.tif']").get_attribute("href")
-        return page.request.get(page.url.rstrip("/") + str(link)).body()
+    def link() -> str:
+        return str(page.locator("a[data-product='depth.tif']").get_attribute("href"))
 
-    before = depth()
-    page.locator("#knob").focus()
-    for _ in range(4):
-        page.keyboard.press("ArrowRight")
-    page.wait_for_selector("span.download, #progress:not([hidden])")
-    finished(page)
-    assert depth() != before
-    page.locator("#knob").focus()
-    for _ in range(4):
-        page.keyboard.press("ArrowLeft")
-    finished(page)
+    def depth_after(key: str) -> bytes:
+        old = link()
+        page.locator("#knob").focus()
+        for _ in range(4):
+            page.keyboard.press(key)
+        page.wait_for_selector(f"a[data-product='depth.tif']:not([href='{old}'])")
+        finished(page)
+        return page.request.get(page.url.rstrip("/") + link()).body()
+
+    assert depth_after("ArrowRight") != depth_after("ArrowLeft")
 
 
 def test_a_line_gives_a_profile(page: Page) -> None:
