@@ -215,17 +215,18 @@ def _counting(stack: FocusStack, params: Params) -> FocusStack:
 
 def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
     """Plan to work through a stack in tiles within `allowed` bytes, whether it must be or not."""
-    aligned = _to_align(stack, params.align, allowed - OVERHEAD)
+    usable = allowed - OVERHEAD
+    aligned = _to_align(stack, params.align, usable)
+    decoded = 0 if stack.windowed else 3 * _frame_bytes(stack)
     stack = _counting(stack, params)
     size = math.prod(stack.shape)
     wanted = replace(params, method="robust", robust=replace(params.robust, edges="off"))
-    usable = allowed - OVERHEAD
     labels = label_count(len(stack))
     band = streamed.FEWEST_ROWS * streamed.row_bytes(stack.shape[1], len(stack), labels)
     least = max(
         tile_bytes(stack, params, SIDES[-1]),
         band + streamed.edge_bytes(stack.shape[1], labels),
-        0 if stack.windowed else 3 * size * stack.channels * stack.dtype.itemsize,
+        decoded,
     )
     if least > usable:
         raise TooLargeError(
@@ -253,6 +254,10 @@ def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
     return Plan(side, usable, scratch, words)
 
 
+def _frame_bytes(stack: FocusStack) -> int:
+    return math.prod(stack.shape) * stack.channels * stack.dtype.itemsize
+
+
 def _to_align(stack: FocusStack, params: AlignParams, usable: int) -> bool:
     """Tell whether frames are to be aligned, and can be: each is then decoded whole.
 
@@ -264,8 +269,7 @@ def _to_align(stack: FocusStack, params: AlignParams, usable: int) -> bool:
     asked = params.align not in ("auto", "none") or params.transforms_from is not None
     if params.align == "none" and not asked and not params.auto_order:
         return False
-    size = math.prod(stack.shape)
-    frame = size * stack.channels * stack.dtype.itemsize
+    size, frame = math.prod(stack.shape), _frame_bytes(stack)
     if ALIGNING_FRAMES * frame <= usable and size <= DEFAULT_LIMITS.max_pixels:
         return asked or params.auto_order or size <= LARGEST_PICTURE
     if asked or params.auto_order:

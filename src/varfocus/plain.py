@@ -35,11 +35,11 @@ MAJORITY = 0.5
 LARGEST = 2**20
 """Pixels of a box in which the closest rim is looked for; larger ones are thinned out."""
 
-WIDEST = 2**24
+WIDEST = 2**22
 """Pixels of the largest box around an area that is settled: what it takes must fit into memory."""
 
-BAND = 1024
-"""Rows in which areas are looked for at a time: the maps may lie on a disk."""
+BAND = 2**22
+"""Pixels among which areas are looked for at a time: the maps may lie on a disk."""
 
 
 Moves = tuple[NDArray[np.intp], NDArray[np.intp], Float]
@@ -95,7 +95,7 @@ class Area:
     member: tuple[int, int]
 
 
-def plain_areas(weight: Float, least: float, rows: int = BAND) -> list[Area]:
+def plain_areas(weight: Float, least: float, rows: int | None = None) -> list[Area]:
     """Return the connected plain areas, found in bands of rows.
 
     Parameters
@@ -104,14 +104,16 @@ def plain_areas(weight: Float, least: float, rows: int = BAND) -> list[Area]:
         As for `settle`.
     least : float
         Smaller areas, in pixels, are left out.
-    rows : int
-        Height of a band; the areas do not depend on it.
+    rows : int, optional
+        Height of a band, by default as many as make `BAND` pixels; the areas do not depend on it.
 
     Returns
     -------
     list of Area
         In no particular order.
     """
+    if rows is None:
+        rows = max(BAND // weight.shape[1], 1)
     pieces: list[Area] = []
     touching: list[NDArray[np.intp]] = []
     above = np.full(weight.shape[1], -1)

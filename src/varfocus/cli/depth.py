@@ -83,7 +83,7 @@ def depth(
     method
         "paper" is the variational method of Moeller et al.; "classic" the windowed maximum of
         contrast; "robust" is the most accurate and needs no tuning, but more time and memory;
-        "auto" is "robust", or "paper" where memory is short.
+        "auto" is "robust", in tiles where memory is short.
     overwrite
         Replace the results of an earlier run.
     params
