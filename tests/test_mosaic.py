@@ -13,9 +13,10 @@ import tifffile
 from PIL import Image
 
 from command_line import varfocus
-from varfocus import memory, mosaic, native, read_stack
+from varfocus import memory, mosaic, native, read_stack, reconstruct_into
 from varfocus.errors import OutputExistsError, ParameterError, TooLargeError
 from varfocus.export.mosaic import halved
+from varfocus.job import Job, demands
 from varfocus.params import Params, Resources
 from varfocus.pipeline import run
 from varfocus.saved import load_result
@@ -262,11 +263,20 @@ def test_an_interrupted_run_leaves_nothing(stack, tmp_path):
 @needs_engine
 def test_from_python_in_one_call(stack, whole, tmp_path, small_plans):
     options = {"align": "none", "edges": "off"}
-    files = mosaic.reconstruct_into(tmp_path / "tiles", stack, max_memory="8MB", **options)
+    files = reconstruct_into(tmp_path / "tiles", stack, max_memory="8MB", **options)
     assert "tiles" in json.loads(files["run"].read_text())
     np.testing.assert_array_equal(tifffile.imread(files["depth"]), whole.depth)
-    files = mosaic.reconstruct_into(tmp_path / "whole", stack, **options)
+    files = reconstruct_into(tmp_path / "whole", stack, **options)
     assert "tiles" not in json.loads(files["run"].read_text())
+
+
+@needs_engine
+def test_a_batch_books_all_that_tiles_may_take(stack, small_plans):
+    job = Job((), plain(edges="off"))
+    assert demands(job, stack, 8_000_000) == ("robust", 8_000_000)
+    method, needed = demands(job, stack, 10**12)
+    assert method == "robust"
+    assert 8_000_000 < needed < 10**12
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (1, 700), (333, 421), (640, 128)])

@@ -25,7 +25,7 @@ from . import (
     units,
 )
 from .io import read_stack
-from .mosaic import reconstruct_into
+from .job import reconstruct_into
 from .pipeline import reconstruct
 from .result import Result
 from .saved import SavedResult, load_result

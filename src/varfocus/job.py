@@ -9,13 +9,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from varfocus import export, mosaic
+from numpy.typing import ArrayLike
+
+from varfocus import export, memory, mosaic
 from varfocus.errors import OutputError
 from varfocus.export.atomic import prepare_folder
 from varfocus.export.mosaic import TiledFormat
 from varfocus.focus import Focus, open_stack, words
-from varfocus.params import Limits, Params, Resources
-from varfocus.pipeline import run
+from varfocus.params import DEFAULT_METHOD, Limits, Params, Resources
+from varfocus.pipeline import run, settled_method
 from varfocus.progress import Progress, silent
 from varfocus.stack import FocusStack
 
@@ -177,6 +179,71 @@ def produce(
         depth=result.depth,
         fused=result.fused,
     )
+
+
+def reconstruct_into(
+    folder: str | Path,
+    stack: FocusStack | ArrayLike,
+    method: str = DEFAULT_METHOD,
+    *,
+    focus: ArrayLike | None = None,
+    unit: str | None = None,
+    threads: int | None = None,
+    max_memory: str | None = None,
+    tiled_format: TiledFormat = "tiff",
+    overwrite: bool = False,
+    progress: Progress = silent,
+    **parameters: Any,
+) -> dict[str, Path]:
+    """Reconstruct a stack of any size, and write the result into a folder.
+
+    Parameters
+    ----------
+    folder : path
+        Created if missing.
+    stack, method, focus, unit, threads, max_memory, progress, **parameters
+        As for `varfocus.reconstruct`.
+    tiled_format : {"tiff", "zarr"}
+        Format of maps that do not fit into memory: tiled BigTIFF or OME-Zarr.
+    overwrite : bool
+        Replace the results of an earlier run.
+
+    Returns
+    -------
+    dict of str to Path
+        What was written, by product.
+    """
+    params = Params.from_keywords(method, **parameters)
+    if not isinstance(stack, FocusStack):
+        stack = FocusStack.from_array(stack)
+    written = produce(
+        Job((), params, tiled_format=tiled_format),
+        stack.with_focus(focus, unit),
+        Path(folder),
+        overwrite=overwrite,
+        resources=Resources(threads, max_memory),
+        progress=progress,
+    )
+    return dict(written.files)
+
+
+def demands(job: Job, stack: FocusStack, limit: int) -> tuple[str, int]:
+    """Return the method that a job comes down to, and the bytes of memory it will take.
+
+    Parameters
+    ----------
+    job : Job
+        What was asked for.
+    stack : FocusStack
+        Its frames.
+    limit : int
+        Bytes that it may take.
+    """
+    resources = Resources(max_memory=f"{limit}B")
+    if mosaic.plan(stack, job.params, resources, job.focus.limits) is not None:
+        return "robust", limit  # tiles are made as large as fits
+    settled, _ = settled_method(stack, job.params, limit)
+    return settled.method, memory.needed_bytes(stack, settled)
 
 
 def keep_apart(output: Path, stack: FocusStack) -> None:

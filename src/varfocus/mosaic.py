@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from varfocus import depth, edges, export, memory, native, pipeline, robust, streamed
 from varfocus.align import Alignment, align
@@ -30,7 +30,6 @@ from varfocus.fuse import fuse, level_count
 from varfocus.likelihood import Model
 from varfocus.params import (
     DEFAULT_LIMITS,
-    DEFAULT_METHOD,
     AlignParams,
     Limits,
     Params,
@@ -112,53 +111,6 @@ class Written:
     alignment: Alignment | None
     depth: NDArray[np.float32]
     fused: NDArray[Any]
-
-
-def reconstruct_into(
-    folder: str | Path,
-    stack: FocusStack | ArrayLike,
-    method: str = DEFAULT_METHOD,
-    *,
-    focus: ArrayLike | None = None,
-    unit: str | None = None,
-    threads: int | None = None,
-    max_memory: str | None = None,
-    tiled_format: TiledFormat = "tiff",
-    overwrite: bool = False,
-    progress: Progress = silent,
-    **parameters: Any,
-) -> dict[str, Path]:
-    """Reconstruct a stack of any size, and write the result into a folder.
-
-    Parameters
-    ----------
-    folder : path
-        Created if missing.
-    stack, method, focus, unit, threads, max_memory, progress, **parameters
-        As for `varfocus.reconstruct`.
-    tiled_format : {"tiff", "zarr"}
-        Format of maps that do not fit into memory: tiled BigTIFF or OME-Zarr.
-    overwrite : bool
-        Replace the results of an earlier run.
-
-    Returns
-    -------
-    dict of str to Path
-        What was written, by product.
-    """
-    params = Params.from_keywords(method, **parameters)
-    if not isinstance(stack, FocusStack):
-        stack = FocusStack.from_array(stack)
-    stack = stack.with_focus(focus, unit)
-    resources = Resources(threads, max_memory)
-    planned = plan(stack, params, resources)
-    if planned is None:
-        result = pipeline.run(stack, params, progress, resources)
-        return result.save(folder, overwrite=overwrite)
-    done = run(
-        stack, params, planned, Path(folder), tiled_format, overwrite, resources, progress=progress
-    )
-    return dict(done.files)
 
 
 def plan(

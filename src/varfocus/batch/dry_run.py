@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from varfocus import memory, pipeline
+from varfocus import memory
 from varfocus.batch.finished import finished
 from varfocus.batch.stacks import Stack
 from varfocus.errors import VarfocusError
-from varfocus.job import keep_apart
+from varfocus.job import demands, keep_apart
 from varfocus.params import Resources
 
 
@@ -52,9 +52,8 @@ def _row(stack: Stack, output: Path, limit: int, overwrite: bool) -> dict[str, A
         frames = stack.job.open()
         height, width = frames.shape
         row |= {"frames": len(frames), "width": width, "height": height}
-        settled, _ = pipeline.settled_method(frames, stack.job.params, limit)
-        needed = memory.needed_bytes(frames, settled)
-        row |= {"method": settled.method, "memory": memory.size_words(needed)}
+        method, needed = demands(stack.job, frames, limit)
+        row |= {"method": method, "memory": memory.size_words(needed)}
         keep_apart(output / stack.name, frames)
         there = finished(output / stack.name, stack.job, frames, overwrite=overwrite)
     except VarfocusError as error:

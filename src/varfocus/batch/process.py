@@ -113,9 +113,8 @@ def outcome(
 def _done(
     order: Message, answer: Callable[[Message], None], wait: Callable[[], Message]
 ) -> Message:
-    from varfocus import memory, pipeline
     from varfocus.batch.finished import facts, finished, thumbnails
-    from varfocus.job import Job, keep_apart, produce
+    from varfocus.job import Job, demands, keep_apart, produce
     from varfocus.params import Resources
 
     _go_to(order["folder"])
@@ -127,8 +126,7 @@ def _done(
     if record is not None:
         return _told("kept", record, output if order["thumbnails"] else None, None)
     limit = order["most_bytes"]
-    settled, _ = pipeline.settled_method(stack, job.params, limit)
-    needed = min(memory.needed_bytes(stack, settled), limit)
+    needed = min(demands(job, stack, limit)[1], limit)
     answer({"kind": "needs", "bytes": needed, "frames": len(stack)})
     threads = wait()["threads"]
     fresh = not (output.is_dir() and any(output.iterdir()))
