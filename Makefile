@@ -10,7 +10,7 @@ help:            ## Show this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 setup: $(STAMP)  ## Make the virtual environment
-$(STAMP): pyproject.toml CMakeLists.txt $(wildcard src/varfocus/native/*.?pp)
+$(STAMP): pyproject.toml CMakeLists.txt $(wildcard src/varfocus/engine/*.?pp)
 	$(PYTHON) -c 'import sys; sys.exit("varfocus needs Python 3.11 or newer, found " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -43,7 +43,7 @@ bench: $(STAMP)  ## Time the engine against plain NumPy, side by side
 	$(BIN)/python benchmarks/files.py
 
 sanitize: $(STAMP) ## The kernels' tests under AddressSanitizer and UBSan
-	PATH="$(CURDIR)/$(BIN):$$PATH" tests/native/run_sanitized.sh
+	PATH="$(CURDIR)/$(BIN):$$PATH" tests/engine/run_sanitized.sh
 
 licences: $(STAMP) ## Licences of all dependencies, and known vulnerabilities where the network allows
 	-$(BIN)/python -m pip install --quiet pip-audit

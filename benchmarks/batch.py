@@ -40,8 +40,8 @@ from varfocus.batch.order import Patience, order_for
 from varfocus.batch.stacks import Stack, find
 from varfocus.batch.summary import Summary
 from varfocus.batch.work import Hands, plan, prepared
+from varfocus.engine import processors
 from varfocus.job import Job
-from varfocus.native import processors
 from varfocus.params import Resources
 
 SHAPE, FRAMES = (256, 256), 15

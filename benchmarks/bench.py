@@ -26,9 +26,10 @@ import numpy as np
 import plain_numpy
 from workloads import LARGE, OCCLUDED, PAPER, Workload
 
-from varfocus import curve, memory, native, paper, pipeline
+from varfocus import curve, engine, pipeline, plan
 from varfocus.contrast import box_mean
 from varfocus.energy import ContrastTerm, energy
+from varfocus.methods import paper
 from varfocus.minimise import MINIMISERS
 from varfocus.params import Params
 from varfocus.progress import silent
@@ -67,7 +68,7 @@ def on_engine(stack: np.ndarray, solver: str) -> Depth:
 def robustly(stack: np.ndarray) -> Depth:
     """Return the depth by the robust method, in as many bands as its limit demands."""
     frames, params = FocusStack.from_array(stack), Params.from_keywords("robust")
-    room = memory.room_for_volumes(frames, params, ROBUST_LIMIT)
+    room = plan.room_for_volumes(frames, params, ROBUST_LIMIT)
     return None, pipeline.estimate(frames, params, room=room).index
 
 
@@ -185,7 +186,7 @@ def plot(points: dict, path: Path) -> None:
 def table(results: list[dict], points: dict) -> str:
     """Return the report in Markdown."""
     lines = [
-        f"# Benchmark, {native.thread_count()} threads, {platform.machine()}",
+        f"# Benchmark, {engine.thread_count()} threads, {platform.machine()}",
         "",
         "`python benchmarks/bench.py` writes this file. Times are medians of interleaved runs on a",
         "machine that may be shared; ratios within a row compare like with like.",

@@ -21,10 +21,10 @@ from varfocus.curve import x_to_index
 from varfocus.energy import ContrastTerm
 from varfocus.errors import VarfocusError
 from varfocus.io import read_stack
-from varfocus.metrics import rmse
 from varfocus.minimise import MINIMISERS
 from varfocus.params import SolverParams
 from varfocus.simulation import SCENES, SHAPES, simulate
+from varfocus.studies.metrics import rmse
 
 ALPHAS = (1 / 4, 1 / 8, 1 / 16, 1 / 32)
 SEEDS = (7, 11)

@@ -13,9 +13,11 @@ import sys
 import numpy as np
 from scipy.optimize import minimize
 
-from varfocus import depth, metrics, paper, pipeline
+from varfocus import depth, pipeline
+from varfocus.methods import paper
 from varfocus.params import Params
 from varfocus.simulation import SCENES, SHAPES, simulate
+from varfocus.studies import metrics
 
 SEEDS = {"fit": (0, 1), "check": (2,)}
 

@@ -2,8 +2,8 @@
 
 Prints, for every scene, how many of the errors below one frame are smaller than σ and than 2 σ, and
 the correlation area A, from the means over 32×32 pixels; then the factors by which σ (see
-`varfocus.robust.SIGMA_NOISE`) and `varfocus.measure.AREA_OF_A_NAT` must grow so that the median
-scene has 68 % within σ, and the area measured; and the two constants that fit best:
+`varfocus.methods.robust.SIGMA_NOISE`) and `varfocus.surface.measure.AREA_OF_A_NAT` must grow so
+that the median scene has 68 % within σ, and the area measured; and the two constants that fit best:
 
     python benchmarks/fit_uncertainty.py [seed ...]    # 0, 1, 7 were fitted; take others
 """
@@ -15,10 +15,11 @@ import sys
 import numpy as np
 from scipy.optimize import nnls
 
-from varfocus import measure, pipeline
+from varfocus import pipeline
+from varfocus.methods.robust import SIGMA_MODEL, SIGMA_NOISE
 from varfocus.params import Params
-from varfocus.robust import SIGMA_MODEL, SIGMA_NOISE
 from varfocus.simulation import simulate
+from varfocus.surface import measure
 
 SCENES = ("cone", "plane", "cosine", "sphere", "steps", "slants")
 NOISE = (0.05, 0.4, 2.0)

@@ -21,13 +21,13 @@ from evaluation import motorcycle
 from PIL import Image
 
 from varfocus.fuse import fuse
-from varfocus.metrics import psnr
 from varfocus.params import Params
 from varfocus.pipeline import estimate
 from varfocus.simulation import SCENES, Layer, Simulation, render_layers, simulate
 from varfocus.simulation.camera import chosen_focus
 from varfocus.simulation.canvas import FAR, NEAR, SCENE_KAPPA, Canvas, depth_at
 from varfocus.stack import FocusStack
+from varfocus.studies.metrics import psnr
 
 _CONTRAST = ("--exposure-weight=0", "--saturation-weight=0", "--contrast-weight=1")
 _ENFUSE = {

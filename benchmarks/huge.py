@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 import tifffile
 
-from varfocus import io, memory, mosaic, robust
+from varfocus import io, mosaic, units
+from varfocus.methods import robust
 from varfocus.params import Params, Resources
 from varfocus.pipeline import run
 from varfocus.simulation import simulate
@@ -90,7 +91,7 @@ def one(path: Path, out: Path, limit: str, kind: str, edges: str) -> dict[str, o
     """Work through one mosaic in this process, and return what it took."""
     stack = io.read_stack(path)
     params = Params.from_keywords("robust", align="none", edges=edges)
-    planned = mosaic.in_tiles(stack, params, memory.parse_size(limit))
+    planned = mosaic.in_tiles(stack, params, units.parse_size(limit))
     stages: dict[str, list[float]] = {}
 
     def listen(stage: str, *_: int) -> None:

@@ -7,11 +7,11 @@ import numpy as np
 
 import varfocus
 from varfocus import contrast, curve
-from varfocus.classic import PeakSearch
 from varfocus.energy import ContrastTerm
-from varfocus.metrics import rmse
+from varfocus.methods.classic import PeakSearch
 from varfocus.minimise import linearised_admm
 from varfocus.params import ContrastParams, SolverParams
+from varfocus.studies.metrics import rmse
 
 scene = varfocus.simulate("discs")
 stack, n = scene.stack, len(scene.stack)

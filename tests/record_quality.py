@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from varfocus.metrics import bad_pixels, rmse
-from varfocus.paper import fitting_degree
+from varfocus.methods.paper import fitting_degree
 from varfocus.params import Params
 from varfocus.pipeline import METHODS, estimate
 from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
+from varfocus.studies.metrics import bad_pixels, rmse
 
 RECORD = Path(__file__).with_name("quality.json")
 SCENES = {

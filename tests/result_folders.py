@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from varfocus.export.saved import SavedResult, load_result
 from varfocus.params import Params
 from varfocus.result import Result
-from varfocus.saved import SavedResult, load_result
 from varfocus.stack import FocusStack
 from varfocus.units import PixelSize
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from command_line import read_png, varfocus, write_frames
-from varfocus import native, read_stack, reconstruct, simulate
+from varfocus import engine, read_stack, reconstruct, simulate
 from varfocus.align import align
 from varfocus.align.alignment import WarpedFrame
 from varfocus.align.area import common_area
@@ -24,10 +24,10 @@ from varfocus.align.order import best_order
 from varfocus.align.register import Pair, pyramid, register
 from varfocus.align.warp import shrink, warp
 from varfocus.errors import ParameterError
-from varfocus.metrics import rmse
 from varfocus.params import AlignParams
 from varfocus.simulation import unsteady
 from varfocus.stack import FocusStack
+from varfocus.studies.metrics import rmse
 
 MODELS = ["shift", "similarity", "affine", "homography"]
 
@@ -70,9 +70,9 @@ def test_native_warp_and_shrink_equal_the_array_code(seed, dtype, channels, heig
     matrix = np.eye(3) + rng.normal(0, [[0.1, 0.1, 5], [0.1, 0.1, 5], [1e-3, 1e-3, 0]])
     gains = rng.uniform(0.5, 2, max(channels, 1))
     factor = int(rng.integers(1, min(height, width) + 1))
-    with native.use_threads(threads):
+    with engine.use_threads(threads):
         fast = warp(frame, matrix, (17, 23), gains=gains), shrink(frame, factor, 1 / full)
-    with native.switched_off():
+    with engine.switched_off():
         plain = warp(frame, matrix, (17, 23), gains=gains), shrink(frame, factor, 1 / full)
     step_size = 1e-5 if dtype == np.float32 else 1.0  # a tie may be rounded either way
     assert np.abs(fast[0].astype(float) - plain[0]).max() <= step_size

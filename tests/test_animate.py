@@ -9,8 +9,8 @@ from PIL import Image
 
 from command_line import varfocus, write_frames
 from result_folders import saved_of
-from varfocus.animation import rocking, sweeping, tilted, unit_relief
 from varfocus.stack import FocusStack
+from varfocus.surface.animation import rocking, sweeping, tilted, unit_relief
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from varfocus.app import schema, server, tiles
 from varfocus.app.guard import HEADERS
 from varfocus.errors import InputError
 from varfocus.export import images
-from varfocus.focus import Focus, calibrated
-from varfocus.focus import words as options_as_words
 from varfocus.io import read_stack
+from varfocus.io.calibration import Focus, calibrated
+from varfocus.io.calibration import words as options_as_words
 from varfocus.params import STAGES_OF_METHOD, Params
 from varfocus.simulation import simulate
 
@@ -411,7 +411,7 @@ def test_sketch_and_result_lie_where_the_frames_are(opened) -> None:
         left, top, *_ = result["place"]
         x, y = 100, 90
         curve = client.get(f"/api/results/{result['version']}/curve?x={x}&y={y}").json()
-        from varfocus.witness import Place, contrast_curves
+        from varfocus.export.evidence import Place, contrast_curves
 
         place = Place("", x - left, y - top)
         (witness,) = contrast_curves(expected.stack, expected.params, expected.index, [place])

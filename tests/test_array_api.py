@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from varfocus import curve, front, native
-from varfocus.classic import PeakSearch
-from varfocus.contrast import box_mean, mlap, normaliser
+from varfocus import curve, engine
+from varfocus.contrast import PeakSearch, box_mean, mlap, normaliser
+from varfocus.curve import frame_pass as front
 from varfocus.energy import ContrastTerm, energy
+from varfocus.energy.operators import K, K_adjoint, ScreenedPoisson, norm_21, project, shrink
 from varfocus.minimise import forward_backward, linearised_admm, pyramid
-from varfocus.operators import K, K_adjoint, ScreenedPoisson, norm_21, project, shrink
 from varfocus.params import ContrastParams, SolverParams
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'varfocus[torch]'")
@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: pip install
 
 @pytest.fixture(autouse=True)
 def array_code_only():
-    with native.switched_off():
+    with engine.switched_off():
         yield
 
 

@@ -9,8 +9,9 @@ from PIL import Image
 from PIL.TiffImagePlugin import IFDRational
 
 from command_line import varfocus
-from varfocus import lens, simulate
+from varfocus import simulate
 from varfocus.errors import FocusPositionsError
+from varfocus.io import lens
 
 N, STEP, PIXEL = 15, 2.0, 0.5
 

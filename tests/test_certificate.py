@@ -10,9 +10,9 @@ from numpy.polynomial import chebyshev
 
 from varfocus import curve
 from varfocus.energy import ContrastTerm, QuadraticTerm, energy
+from varfocus.energy.operators import K
 from varfocus.minimise import linearised_admm, rof
 from varfocus.minimise.certificate import bound_of, certificate, project_pair
-from varfocus.operators import K
 from varfocus.params import SolverParams
 
 

@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from varfocus.classic import (
+from varfocus.contrast import box_mean
+from varfocus.errors import ParameterError
+from varfocus.methods.classic import (
     PeakSearch,
     classic_index,
     default_gauss_step,
     gauss_peak,
     reliability,
 )
-from varfocus.contrast import box_mean
-from varfocus.errors import ParameterError
 from varfocus.minimise import rof
 from varfocus.params import ClassicParams
 

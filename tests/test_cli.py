@@ -16,8 +16,8 @@ from command_line import RESULTS, files_below, read_png, varfocus, varfocus_proc
 from varfocus import __version__, read_stack, reconstruct
 from varfocus.cli import COMMANDS
 from varfocus.contrast import mlap
-from varfocus.metrics import rmse
 from varfocus.params import STAGES, Params
+from varfocus.studies.metrics import rmse
 
 N = 15
 WIDTH, HEIGHT = 61, 48
@@ -348,7 +348,7 @@ def test_doctor_as_json(capsys):
 
 
 def test_doctor_notices_a_broken_installation(capsys, monkeypatch):
-    monkeypatch.setattr("varfocus.metrics.rmse", lambda *_: 3.0)
+    monkeypatch.setattr("varfocus.studies.metrics.rmse", lambda *_: 3.0)
     said = varfocus(capsys, "doctor")
     assert said.code == 1
     assert "only to 3.00 frames" in said.err

@@ -8,7 +8,7 @@ from numpy.polynomial import chebyshev
 
 from varfocus import curve
 from varfocus.energy import ContrastTerm, QuadraticTerm, energy
-from varfocus.operators import K, norm_21
+from varfocus.energy.operators import K, norm_21
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from scipy import ndimage
 from scipy.special import ndtr
 
-from varfocus import native, simulate
+from varfocus import engine, simulate
 from varfocus.edges import enough_frames, sharpen, unveiled
 from varfocus.edges.judge import judge, plain_error
 from varfocus.edges.render import Patch, convolved, kernel, render
@@ -17,9 +17,9 @@ from varfocus.edges.scale import Part, blur_scale
 from varfocus.edges.sides import find_sides
 from varfocus.edges.stage import decide
 from varfocus.fuse import fuse
-from varfocus.metrics import bad_pixels, psnr, rmse
 from varfocus.params import Params
 from varfocus.pipeline import estimate
+from varfocus.studies.metrics import bad_pixels, psnr, rmse
 
 SIGMA = np.array([[0.0, 2.0], [0.8, 1.2], [2.0, 0.0]], np.float32)
 
@@ -100,18 +100,18 @@ def test_the_judge_sees_who_is_on_the_wrong_side():
     )
 
 
-@pytest.mark.skipif(not native.available, reason="the native engine is not built")
+@pytest.mark.skipif(not engine.available, reason="the native engine is not built")
 @pytest.mark.parametrize("channels", [1, 3])
 def test_the_kernel_is_the_array_code(channels):
     patch, _, _ = layered(seed=2, channels=channels)
     fast = (*judge(patch, 0.04), plain_error(patch, 0.04))
-    with native.switched_off():
+    with engine.switched_off():
         slow = (*judge(patch, 0.04), plain_error(patch, 0.04))
     for one, other in zip(fast, slow, strict=True):
         np.testing.assert_allclose(one, other, atol=2e-5)
 
 
-@pytest.mark.skipif(not native.available, reason="the native engine is not built")
+@pytest.mark.skipif(not engine.available, reason="the native engine is not built")
 def test_the_kernel_is_the_array_code_with_many_layers():
     # Layers that lie in parts of the patch only, beside and around one another.
     rng = np.random.default_rng(5)
@@ -124,23 +124,23 @@ def test_the_kernel_is_the_array_code_with_many_layers():
     sigma = np.abs(np.arange(5.0)[:, None] - np.arange(5.0)[None]).astype(np.float32)
     patch = Patch(frames.astype(np.float32), label, near, far, sigma)
     fast = (*judge(patch, 0.04), plain_error(patch, 0.04))
-    with native.switched_off():
+    with engine.switched_off():
         slow = (*judge(patch, 0.04), plain_error(patch, 0.04))
     for one, other in zip(fast, slow, strict=True):
         np.testing.assert_allclose(one, other, atol=2e-5)
 
 
-@pytest.mark.skipif(not native.available, reason="the native engine is not built")
+@pytest.mark.skipif(not engine.available, reason="the native engine is not built")
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 40), (2, 131, 17)])
 @pytest.mark.parametrize("sigma", [0.0, 0.7, 6.0])
 def test_the_blur_of_the_kernel_is_that_of_scipy(shape, sigma):
     planes = np.random.default_rng(1).random(shape, np.float32)
     fast = convolved(planes, kernel(sigma))
-    with native.switched_off():
+    with engine.switched_off():
         np.testing.assert_allclose(fast, convolved(planes, kernel(sigma)), atol=2e-6)
 
 
-@pytest.mark.skipif(not native.available, reason="the native engine is not built")
+@pytest.mark.skipif(not engine.available, reason="the native engine is not built")
 def test_the_kernel_refuses_layers_that_do_not_exist():
     patch, _, _ = layered()
     with pytest.raises(ValueError, match="layer"):

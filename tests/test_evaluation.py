@@ -15,15 +15,22 @@ import tifffile
 from command_line import files_below, read_png, varfocus, write_frames
 from varfocus import FocusStack, pipeline, simulate
 from varfocus.errors import InputError, UsageError
-from varfocus.evaluation import METHOD_NAMES, Notebook, built_in, chosen, evaluate, folder_scene
-from varfocus.evaluation.case import Case, Scene
-from varfocus.evaluation.goals import Goal, Verdict, verdicts
-from varfocus.evaluation.memory import FORGET_PEAK, Scales
-from varfocus.evaluation.runs import BEST, Record
-from varfocus.evaluation.scenes import TURNS, Sizes
-from varfocus.evaluation.scores import MEASURES, Scores, judge, least, mean_scores, ratio
-from varfocus.metrics import mae, rmse
 from varfocus.params import Params
+from varfocus.studies.evaluation import (
+    METHOD_NAMES,
+    Notebook,
+    built_in,
+    chosen,
+    evaluate,
+    folder_scene,
+)
+from varfocus.studies.evaluation.case import Case, Scene
+from varfocus.studies.evaluation.goals import Goal, Verdict, verdicts
+from varfocus.studies.evaluation.memory import FORGET_PEAK, Scales
+from varfocus.studies.evaluation.runs import BEST, Record
+from varfocus.studies.evaluation.scenes import TURNS, Sizes
+from varfocus.studies.evaluation.scores import MEASURES, Scores, judge, least, mean_scores, ratio
+from varfocus.studies.metrics import mae, rmse
 
 TINY = Sizes((40, 40), (40, 48), (32, 32), (8, 20))
 

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from varfocus import pyramid
 from varfocus.errors import NotFiniteError, ParameterError
-from varfocus.fuse import fuse
-from varfocus.metrics import psnr
+from varfocus.fuse import fuse, pyramid
 from varfocus.params import FuseParams
 from varfocus.simulation import simulate
 from varfocus.simulation.camera import chosen_focus
 from varfocus.simulation.canvas import FAR, NEAR, SCENE_KAPPA, Canvas, depth_at
 from varfocus.simulation.scene import Layer, render_layers
 from varfocus.stack import FocusStack
+from varfocus.studies.metrics import psnr
 
 DTYPES = [np.uint8, np.uint16, np.float32]
 DEPTH_ALONE = FuseParams(sharper=0)

@@ -9,9 +9,9 @@ from PIL import Image, ImageCms
 
 import varfocus as package
 from command_line import files_below, read_png, varfocus, write_frames
+from varfocus.export.saved import load_result
 from varfocus.fuse import fuse
 from varfocus.io.metadata import read_metadata
-from varfocus.saved import load_result
 from varfocus.stack import FocusStack
 
 MODEL, ARTIST, ORIENTATION, EXPOSURE, MAKER_NOTE = 0x0110, 0x013B, 0x0112, 0x829A, 0x927C

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from varfocus import coordinate, likelihood, templates
+from varfocus.curve import coordinate, likelihood, templates
 from varfocus.errors import NoContrastError, ParameterError
 
 

@@ -9,7 +9,7 @@ import pytest
 from command_line import read_png, varfocus
 from result_folders import saved_of
 from varfocus.errors import InputError, ParameterError
-from varfocus.measure import (
+from varfocus.surface.measure import (
     CORRELATION_AREA,
     Region,
     expected_area,

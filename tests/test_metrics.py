@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from varfocus import metrics
 from varfocus.errors import ParameterError
+from varfocus.studies import metrics
 
 NAN = np.nan
 TRUTH = np.array([[0.0, 1.0, 2.0], [3.0, NAN, 5.0]])

@@ -8,9 +8,9 @@ from skimage.restoration import denoise_tv_chambolle
 
 from varfocus import curve
 from varfocus.energy import ContrastTerm, QuadraticTerm, energy
+from varfocus.energy.operators import K, magnitude
 from varfocus.errors import SolverError
 from varfocus.minimise import forward_backward, linearised_admm, quadratic_penalty, rof
-from varfocus.operators import K, magnitude
 from varfocus.params import SolverParams
 
 CONVEX = SolverParams(alpha=0.3, tau=0.4, lam=1.0, growth=1.002, iterations=2000)

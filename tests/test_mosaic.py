@@ -13,20 +13,21 @@ import tifffile
 from PIL import Image
 
 from command_line import varfocus
-from varfocus import memory, mosaic, native, read_stack, reconstruct_into
+from varfocus import engine, mosaic, read_stack, reconstruct_into
+from varfocus.canvas import budget
+from varfocus.canvas.scratch import Scratch, percentile
+from varfocus.canvas.tiles import GRID, tiles
 from varfocus.errors import OutputExistsError, ParameterError, TooLargeError
-from varfocus.export.mosaic import halved
+from varfocus.export.saved import load_result
+from varfocus.export.tiled import halved
 from varfocus.job import Job, demands
 from varfocus.params import Params, Resources
 from varfocus.pipeline import run
-from varfocus.saved import load_result
-from varfocus.scratch import Scratch, percentile
 from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
-from varfocus.tiles import GRID, tiles
 from varfocus.units import PixelSize
 
-needs_engine = pytest.mark.skipif(not native.in_use(), reason="needs the engine")
+needs_engine = pytest.mark.skipif(not engine.in_use(), reason="needs the engine")
 
 ROOM = 3_000_000
 """Bytes for bands of rows: a dozen of them in a small image."""
@@ -149,14 +150,14 @@ def test_a_region_of_a_result(whole, written, capsys, tmp_path):
 
 @needs_engine
 def test_maps_that_do_not_fit_say_what_to_do(written, monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 100_000)
+    monkeypatch.setattr(budget, "available_bytes", lambda: 100_000)
     with pytest.raises(TooLargeError, match="--region"):
         load_result(written.files["run"].parent)
 
 
 @needs_engine
 def test_coarser_levels(written, monkeypatch, stack, tmp_path):
-    monkeypatch.setattr("varfocus.export.mosaic.COARSEST", 64)
+    monkeypatch.setattr("varfocus.export.tiled.COARSEST", 64)
     done = in_small_tiles(stack, plain(edges="off"), tmp_path)
     with tifffile.TiffFile(done.files["depth"]) as file:
         levels = [level.asarray() for level in file.series[0].levels]

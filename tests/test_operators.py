@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.sparse.linalg import spsolve
 
-from varfocus.operators import (
+from varfocus.energy.operators import (
     K_NORM_SQUARED,
     K,
     K_adjoint,

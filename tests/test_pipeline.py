@@ -15,12 +15,12 @@ from varfocus.errors import (
     TooLargeError,
     VarfocusWarning,
 )
-from varfocus.memory import needed_bytes
-from varfocus.metrics import bad_pixels, psnr, rmse
-from varfocus.paper import fitting_degree
+from varfocus.methods.paper import fitting_degree
 from varfocus.params import Params
 from varfocus.pipeline import ends_share, out_of_range, run
+from varfocus.plan import needed_bytes
 from varfocus.stack import ArrayFrame, FocusStack
+from varfocus.studies.metrics import bad_pixels, psnr, rmse
 
 METHODS = ["paper", "classic"]
 FLOAT_ACCURACY = 5e-4

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from varfocus import plain
-from varfocus.plain import Area, closest, plain_areas
+from varfocus.edges import plain_areas as plain
+from varfocus.edges.plain_areas import Area, closest, plain_areas
 
 NEAR, FAR, JUMP = 3.0, 10.0, 1.5
 

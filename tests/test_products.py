@@ -23,8 +23,8 @@ from command_line import files_below, varfocus
 from result_folders import saved_of
 from varfocus.errors import InputError, OutputError, ParameterError
 from varfocus.export import fields
-from varfocus.products import PRODUCTS, Calibration, Shape, make_product
-from varfocus.saved import load_result
+from varfocus.export.products import PRODUCTS, Calibration, Shape, make_product
+from varfocus.export.saved import load_result
 from varfocus.stack import FocusStack
 from varfocus.surface import coarsened, coarsening, height_mesh, torn_triangles
 from varfocus.units import PixelSize
@@ -362,7 +362,7 @@ def test_a_refused_format_leaves_nothing_behind(ramp, tmp_path, capsys):
 
 
 def test_the_command_needs_no_mesh_library():
-    code = "import sys, varfocus.products; assert not {'trimesh', 'cv2'} & set(sys.modules)"
+    code = "import sys, varfocus.export.products; assert not {'trimesh', 'cv2'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from varfocus.curve.cubic import catmull_rom, curvature, steepest_curvature
 from varfocus.energy import QuadraticTerm, VolumeTerm, energy
+from varfocus.energy.operators import K, huber_shrink, shrink
+from varfocus.energy.regulariser import TV, HuberTV
 from varfocus.minimise import linearised_admm
-from varfocus.operators import K, huber_shrink, shrink
 from varfocus.params import SolverParams
-from varfocus.regulariser import TV, HuberTV
-from varfocus.volume import catmull_rom, curvature, steepest_curvature
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 2.0])

@@ -12,14 +12,15 @@ from scipy import ndimage
 import varfocus as vf
 from command_line import files_below, varfocus, write_frames
 from result_folders import result_of
-from varfocus import coordinate, curve
+from varfocus import curve
 from varfocus.contrast import box_mean, mlap
+from varfocus.curve import coordinate
 from varfocus.export import report
 from varfocus.export.charts import Series, chart, ticks
+from varfocus.export.evidence import Place, contrast_curves, telling_places
 from varfocus.params import Params, SolverParams
 from varfocus.pipeline import run
 from varfocus.stack import FocusStack
-from varfocus.witness import Place, contrast_curves, telling_places
 
 
 class Page(HTMLParser):

@@ -10,21 +10,21 @@ from PIL import Image
 
 from command_line import files_below
 from varfocus.cli.simulate import read_texture
-from varfocus.comparison import compare, default_tv_weights, fraction
 from varfocus.contrast import mlap
 from varfocus.depth import index_to_depth
-from varfocus.metrics import rmse
 from varfocus.params import Params
 from varfocus.pipeline import estimate
-from varfocus.reproduce import EXPERIMENTS, Report, Setting, report
-from varfocus.reproduce.certificate import certify, crop
-from varfocus.reproduce.convergence import Bound, problem, run_race, theorem
-from varfocus.reproduce.curves import MARGIN, telling_pixels
-from varfocus.reproduce.regularisers import choices, measure
-from varfocus.reproduce.report import Figure, Table, Text
-from varfocus.reproduce.setting import PUBLISHED
-from varfocus.reproduce.table1 import PRINTED, SHAPE_ORDER, observations
 from varfocus.simulation import simulate
+from varfocus.studies.comparison import compare, default_tv_weights, fraction
+from varfocus.studies.metrics import rmse
+from varfocus.studies.reproduce import EXPERIMENTS, Report, Setting, report
+from varfocus.studies.reproduce.certificate import certify, crop
+from varfocus.studies.reproduce.convergence import Bound, problem, run_race, theorem
+from varfocus.studies.reproduce.curves import MARGIN, telling_pixels
+from varfocus.studies.reproduce.regularisers import choices, measure
+from varfocus.studies.reproduce.report import Figure, Table, Text
+from varfocus.studies.reproduce.setting import PUBLISHED
+from varfocus.studies.reproduce.table1 import PRINTED, SHAPE_ORDER, observations
 
 MEASURED = {
     "MLAP 1": dict(zip(SHAPE_ORDER, (2.31, 8.12, 3.35, 7.47), strict=True)),

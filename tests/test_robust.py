@@ -7,20 +7,21 @@ import itertools
 import numpy as np
 import pytest
 
-from varfocus import FocusStack, coordinate, reconstruct, simulate
-from varfocus import robust as robust_module
+from varfocus import FocusStack, reconstruct, simulate
 from varfocus.contrast import gradient_energy, jump_weight
+from varfocus.curve import coordinate
+from varfocus.curve.likelihood import Model
+from varfocus.curve.templates import Bank
 from varfocus.depth import physical_error
+from varfocus.energy.operators import K, norm_21
 from varfocus.errors import NoContrastError, ParameterError, VarfocusWarning
-from varfocus.likelihood import Model
-from varfocus.metrics import bad_pixels, rmse
+from varfocus.methods import robust as robust_module
+from varfocus.methods.robust import end_labels, overshadowed
 from varfocus.minimise import linearised_admm
 from varfocus.minimise.semi_global import lowest
-from varfocus.operators import K, norm_21
 from varfocus.params import Params
 from varfocus.pipeline import estimate
-from varfocus.robust import end_labels, overshadowed
-from varfocus.templates import Bank
+from varfocus.studies.metrics import bad_pixels, rmse
 
 pytestmark = pytest.mark.filterwarnings("ignore::varfocus.errors.VarfocusWarning")
 

@@ -13,20 +13,20 @@ from scipy.optimize import minimize as scipy_minimize
 
 from varfocus import curve
 from varfocus.contrast import jump_weight
+from varfocus.curve.cubic import steepest_curvature
 from varfocus.energy import ContrastTerm, QuadraticTerm, VolumeTerm, energy
+from varfocus.energy.operators import K, K_adjoint
+from varfocus.energy.regulariser import TGV, TV, HuberTV
+from varfocus.energy.second_order import E, E_adjoint, SecondOrder, across_border, sine_matrix
 from varfocus.errors import ParameterError
-from varfocus.memory import needed_bytes
-from varfocus.metrics import rmse
+from varfocus.methods.paper import picture_weight
+from varfocus.methods.robust import refine
 from varfocus.minimise import bregman, linearised_admm, minimise, rof
-from varfocus.operators import K, K_adjoint
-from varfocus.paper import picture_weight
 from varfocus.params import Params, RobustParams, SolverParams
 from varfocus.pipeline import reconstruct
-from varfocus.regulariser import TGV, TV, HuberTV
-from varfocus.robust import refine
-from varfocus.second_order import E, E_adjoint, SecondOrder, across_border, sine_matrix
+from varfocus.plan import needed_bytes
 from varfocus.simulation import simulate
-from varfocus.volume import steepest_curvature
+from varfocus.studies.metrics import rmse
 
 sizes = st.tuples(st.integers(1, 9), st.integers(1, 9))
 
@@ -98,7 +98,7 @@ def test_the_system_without_fast_transforms(rng, monkeypatch):
     """Array libraries without a DCT multiply by matrices."""
     f, old, target = rng.random((6, 7)), rng.random((2, 6, 7)), rng.random((5, 6, 7))
     fast = SecondOrder(f).solve(f, target, old, 2.0)
-    monkeypatch.setattr("varfocus.second_order.is_numpy", lambda _: False)
+    monkeypatch.setattr("varfocus.energy.second_order.is_numpy", lambda _: False)
     for ours, theirs in zip(fast, SecondOrder(f).solve(f, target, old, 2.0), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
 

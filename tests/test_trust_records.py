@@ -11,8 +11,8 @@ from command_line import varfocus, write_frames
 from varfocus import read_stack, simulate
 from varfocus.align.alignment import read_record
 from varfocus.errors import VarfocusError
+from varfocus.export.saved import SavedResult, load_result
 from varfocus.params import Params
-from varfocus.saved import SavedResult, load_result
 
 DAMAGE = ["missing", None, {}, "x", -1, 1e300, float("nan"), [1, "a"]]
 USED = ("input", "depth", "parameters", "alignment", "warnings", "seconds")

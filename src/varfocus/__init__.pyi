@@ -1,9 +1,7 @@
 from . import (
     align,
     batch,
-    classic,
     contrast,
-    coordinate,
     curve,
     depth,
     energy,
@@ -11,26 +9,22 @@ from . import (
     export,
     fuse,
     io,
-    lens,
-    likelihood,
-    measure,
-    metrics,
     minimise,
-    mosaic,
-    operators,
     params,
-    regulariser,
-    robust,
-    templates,
     units,
 )
-from .io import read_stack
+from .curve import coordinate, likelihood, templates
+from .energy import operators, regulariser
+from .export.saved import SavedResult, load_result
+from .io import lens, read_stack
 from .job import reconstruct_into
+from .methods import classic, robust
 from .pipeline import reconstruct
 from .result import Result
-from .saved import SavedResult, load_result
 from .simulation import simulate
 from .stack import FocusStack
+from .studies import metrics
+from .surface import measure
 
 __version__: str
 
@@ -56,7 +50,6 @@ __all__ = [
     "measure",
     "metrics",
     "minimise",
-    "mosaic",
     "operators",
     "params",
     "read_stack",

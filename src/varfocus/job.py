@@ -11,11 +11,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from varfocus import export, memory, mosaic
+from varfocus import export, mosaic, plan
 from varfocus.errors import OutputError
 from varfocus.export.atomic import prepare_folder
-from varfocus.export.mosaic import TiledFormat
-from varfocus.focus import Focus, open_stack, words
+from varfocus.export.tiled import TiledFormat
+from varfocus.io.calibration import Focus, open_stack, words
 from varfocus.params import DEFAULT_METHOD, Limits, Params, Resources
 from varfocus.pipeline import run, settled_method
 from varfocus.progress import Progress, silent
@@ -243,7 +243,7 @@ def demands(job: Job, stack: FocusStack, limit: int) -> tuple[str, int]:
     if mosaic.plan(stack, job.params, resources, job.focus.limits) is not None:
         return "robust", limit  # tiles are made as large as fits
     settled, _ = settled_method(stack, job.params, limit)
-    return settled.method, memory.needed_bytes(stack, settled)
+    return settled.method, plan.needed_bytes(stack, settled)
 
 
 def keep_apart(output: Path, stack: FocusStack) -> None:

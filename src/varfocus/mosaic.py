@@ -1,6 +1,6 @@
 """Stacks too large for memory: worked through in tiles, written as they finish.
 
-The result is that of `varfocus.pipeline.run`, pixel by pixel; see `varfocus.streamed`. Frames of up
+The result is that of `varfocus.pipeline.run`, pixel by pixel; see `methods.streamed`. Frames of up
 to 26 megapixels are aligned first, and resampled on disk; larger ones are mosaics, which are taken
 to be aligned.
 """
@@ -17,17 +17,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus import depth, edges, export, memory, native, pipeline, robust, streamed
+from varfocus import depth, edges, engine, export, pipeline, units
 from varfocus.align import Alignment, align
 from varfocus.align import Box as Crop
-from varfocus.coordinate import label_count
+from varfocus.canvas import budget
+from varfocus.canvas.scratch import Scratch, free_bytes, percentile
+from varfocus.canvas.tiles import GRID, Tile, tiles
+from varfocus.curve.coordinate import label_count
+from varfocus.curve.likelihood import Model
 from varfocus.errors import ParameterError, TooLargeError
 from varfocus.export import figures
 from varfocus.export.atomic import prepare_folder, write_atomically
-from varfocus.export.mosaic import SUFFIXES, About, MapFile, TiledFormat, check_format, create
 from varfocus.export.report import Findings, report_page
+from varfocus.export.tiled import SUFFIXES, About, MapFile, TiledFormat, check_format, create
 from varfocus.fuse import fuse, level_count
-from varfocus.likelihood import Model
+from varfocus.methods import robust, streamed
 from varfocus.params import (
     DEFAULT_LIMITS,
     AlignParams,
@@ -35,11 +39,10 @@ from varfocus.params import (
     Params,
     Resources,
 )
+from varfocus.plan import FUSION_BYTES, needed_bytes
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Figures, depth_unit, run_record
-from varfocus.scratch import Scratch, free_bytes, percentile
 from varfocus.stack import ArrayFrame, FocusStack
-from varfocus.tiles import GRID, Tile, tiles
 from varfocus.units import PixelSize
 
 OVERHEAD = 300_000_000
@@ -136,14 +139,14 @@ def plan(
     TooLargeError
         If not even the smallest tiles would fit.
     """
-    limit = None if resources.max_memory is None else memory.parse_size(resources.max_memory)
-    allowed = memory.allowed_bytes(limit)
-    if params.method not in ("auto", "robust") or params.robust.tgv or not native.in_use():
+    limit = None if resources.max_memory is None else units.parse_size(resources.max_memory)
+    allowed = budget.allowed_bytes(limit)
+    if params.method not in ("auto", "robust") or params.robust.tgv or not engine.in_use():
         return None
     part = _counting(stack, params)
     wanted = replace(params, method="robust", robust=replace(params.robust, edges="off"))
     decoded = math.prod((part if stack.windowed else stack).shape)
-    if memory.needed_bytes(part, wanted) <= allowed and decoded <= limits.max_pixels:
+    if needed_bytes(part, wanted) <= allowed and decoded <= limits.max_pixels:
         return None
     if params.area.mask is not None:
         raise ParameterError(
@@ -155,7 +158,7 @@ def plan(
         return in_tiles(stack, params, allowed)
     except TooLargeError:
         paper = replace(Params("paper"), fusion=params.fusion)
-        if params.method == "auto" and memory.needed_bytes(part, paper) <= allowed:
+        if params.method == "auto" and needed_bytes(part, paper) <= allowed:
             return None
         raise
 
@@ -183,8 +186,8 @@ def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
     if least > usable:
         raise TooLargeError(
             f"{len(stack)} frames of {stack.shape[1]}×{stack.shape[0]} need about "
-            f"{memory.size_words(least + OVERHEAD)} even in tiles",
-            f"expected at most {memory.size_words(allowed)}",
+            f"{units.size_words(least + OVERHEAD)} even in tiles",
+            f"expected at most {units.size_words(allowed)}",
             "Raise --max-memory"
             + ("." if stack.windowed else ", or convert the frames to tiled TIFF or Zarr."),
         )
@@ -196,11 +199,11 @@ def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
         scratch += size * (5 + 4 * stack.channels)
     if aligned or not stack.windowed:
         scratch += size * len(stack) * itemsize
-    needed = memory.needed_bytes(stack, wanted)
+    needed = needed_bytes(stack, wanted)
     words = (
         f"{len(stack)} frames of {stack.shape[1]}×{stack.shape[0]} would need "
-        f"{memory.size_words(needed)} of memory and may use {memory.size_words(allowed)}: they "
-        f"are worked through in tiles of {side}×{side}, with {memory.size_words(scratch)} of disk "
+        f"{units.size_words(needed)} of memory and may use {units.size_words(allowed)}: they "
+        f"are worked through in tiles of {side}×{side}, with {units.size_words(scratch)} of disk "
         "space in between"
     )
     return Plan(side, usable, scratch, words)
@@ -226,8 +229,8 @@ def _to_align(stack: FocusStack, params: AlignParams, usable: int) -> bool:
         return asked or params.auto_order or size <= LARGEST_PICTURE
     if asked or params.auto_order:
         raise ParameterError(
-            f"received a request to align frames of {memory.size_words(frame)} each",
-            f"expected {ALIGNING_FRAMES} of them to fit into {memory.size_words(usable)}",
+            f"received a request to align frames of {units.size_words(frame)} each",
+            f"expected {ALIGNING_FRAMES} of them to fit into {units.size_words(usable)}",
             "Align them before they are stitched, or raise --max-memory.",
         )
     return False
@@ -247,7 +250,7 @@ def tile_bytes(stack: FocusStack, params: Params, side: int) -> int:
         layers = min(n, edges.MOST_LAYERS) * per_frame
         edge_bytes = outer * outer * (EDGE_BYTES + layers + 8 * stack.channels)
     outer = side + 2 * reach + GRID
-    fusing = memory.FUSION_BYTES[0] + memory.FUSION_BYTES[1] * stack.channels + 60
+    fusing = FUSION_BYTES[0] + FUSION_BYTES[1] * stack.channels + 60
     per_pixel = max(8 * n + 3 * per_frame + 40, WINDOW_BYTES, fusing + 4 * per_frame)
     return max(outer * outer * per_pixel, edge_bytes)
 
@@ -315,7 +318,7 @@ def run(
     prepare_folder(folder, result_names(kind), overwrite)
     _check_disk(folder, planned)
     params = replace(params, method="robust")
-    with native.use_threads(resources.threads), Scratch(folder) as scratch:
+    with engine.use_threads(resources.threads), Scratch(folder) as scratch:
         frames, alignment = _aligned(stack, params, planned, progress)
         if not frames.windowed:
             frames = _unpacked(frames, scratch, progress)
@@ -375,8 +378,8 @@ def _check_disk(folder: Path, planned: Plan) -> None:
     free = free_bytes(folder)
     if free < planned.scratch:
         raise TooLargeError(
-            f"{folder}: {memory.size_words(free)} of disk space are free",
-            f"expected at least {memory.size_words(planned.scratch)} for files in between",
+            f"{folder}: {units.size_words(free)} of disk space are free",
+            f"expected at least {units.size_words(planned.scratch)} for files in between",
             "Choose a folder on a larger disk with -o.",
         )
 
@@ -424,7 +427,7 @@ def finish_tile(
     stack : FocusStack
         Frames of this part.
     index, margin, bend, cost : ndarray of shape (H, W), float32
-        As in `varfocus.streamed.Solved`.
+        As in `varfocus.methods.streamed.Solved`.
     model : Model
         Of the whole image.
     params : Params

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 from varfocus.errors import ParameterError
-from varfocus.sizes import parse_size
+from varfocus.units import parse_size
 
 Method: TypeAlias = Literal["auto", "robust", "paper", "classic"]
 DEFAULT_METHOD: Method = "auto"

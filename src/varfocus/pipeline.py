@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from varfocus import classic, depth, memory, native, paper, robust
+from varfocus import depth, engine, plan, units
 from varfocus.align import Alignment, align
+from varfocus.canvas import budget
 from varfocus.edges import unveiled
 from varfocus.errors import ParameterError, VarfocusWarning
-from varfocus.estimate import Estimate
 from varfocus.fuse import fuse, pick
 from varfocus.io.mask import read_mask
+from varfocus.methods import classic, paper, robust
+from varfocus.methods.estimate import Estimate
 from varfocus.params import (
     DEFAULT_METHOD,
     Params,
@@ -142,16 +144,16 @@ def run(
     Result
         Warnings are listed in it and not issued.
     """
-    limit = None if resources.max_memory is None else memory.parse_size(resources.max_memory)
+    limit = None if resources.max_memory is None else units.parse_size(resources.max_memory)
     box = params.area.box
     part = stack if box is None else stack.cropped(box)
     params, changes = settled_method(part, params, limit)
-    memory.admit(part, params, limit)
+    plan.admit(part, params, limit)
     if counts is None and params.area.mask is not None:
         counts = read_mask(params.area.mask, stack.shape)
     began = time.perf_counter()
     original, frames = stack, kept or Kept()
-    with native.use_threads(resources.threads):
+    with engine.use_threads(resources.threads):
         finding = partial(align, original, params.align, progress)
         _, alignment = frames.once("alignment", params.align, finding)
         applying = partial(_applied, alignment, original, box, sketch)
@@ -159,7 +161,7 @@ def run(
         seen = _counting(alignment, box, counts)
         params, notes = paper.fitting_degree(stack, params)
         notes = [*changes, *alignment.warnings, *notes]
-        room = memory.room_for_volumes(stack, params, limit)
+        room = plan.room_for_volumes(stack, params, limit)
         if sketch:
             found = estimate(stack, _without_edges(params), progress, room, kept)
             fused = pick(stack, found.index)
@@ -350,23 +352,23 @@ def settled_method(
     if params.method not in ("auto", "robust"):
         return params, []
     wanted = replace(params, method="robust")
-    needed, allowed = memory.needed_bytes(stack, wanted), memory.allowed_bytes(limit)
+    needed, allowed = plan.needed_bytes(stack, wanted), budget.allowed_bytes(limit)
     if needed <= allowed:
         return wanted, []
     plain = replace(wanted, robust=replace(wanted.robust, edges="off"))
-    least = memory.needed_bytes(stack, plain)
+    least = plan.needed_bytes(stack, plain)
     if least <= allowed and least < needed:
         return plain, [
-            f"the edge stage would need {memory.size_words(needed)} in all and may use "
-            f"{memory.size_words(allowed)}; it was left out, and depth jumps are less accurate. "
+            f"the edge stage would need {units.size_words(needed)} in all and may use "
+            f"{units.size_words(allowed)}; it was left out, and depth jumps are less accurate. "
             "Smaller frames or more memory (--max-memory) allow it."
         ]
     if params.method == "robust":
         return plain, []  # too large even so
     needed = least
     note = (
-        f"the method “robust” would need {memory.size_words(needed)} and may use "
-        f"{memory.size_words(allowed)}; “paper” was used instead, which is less accurate. "
+        f"the method “robust” would need {units.size_words(needed)} and may use "
+        f"{units.size_words(allowed)}; “paper” was used instead, which is less accurate. "
         "Smaller frames or more memory (--max-memory) allow “robust”."
     )
     if wanted.robust != RobustParams():

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from varfocus import export
 from varfocus.align import Alignment
 from varfocus.errors import InputError
+from varfocus.export.evidence import contrast_curves, telling_places
 from varfocus.export.report import Findings, report_page
 from varfocus.io.metadata import read_metadata
 from varfocus.minimise import Trace
 from varfocus.params import Params
 from varfocus.stack import FRAMES, FocusStack
 from varfocus.units import PixelSize
-from varfocus.witness import contrast_curves, telling_places
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from varfocus import native
+from varfocus import engine
 from varfocus.align import exposure, order
 from varfocus.align.alignment import Alignment, read_record
 from varfocus.align.area import common_area
@@ -313,10 +313,10 @@ def _pairs(
     pyramids: dict[int, list[Grey]] = {}
 
     def one(i: int, j: int, fixed: list[Grey], moving: list[Grey]) -> Pair:
-        with native.use_threads(1):
+        with engine.use_threads(1):
             return Pair(i, j, *register(fixed, moving, model))
 
-    workers = native.thread_count()
+    workers = engine.thread_count()
     found = []
     with ThreadPoolExecutor(workers, thread_name_prefix="varfocus-align") as pool:
         for begin in range(0, len(steps), 2 * workers):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus import native
+from varfocus import engine
 
 PHASES = 1024
 """Positions between two pixels for which weights are tabulated."""
@@ -79,8 +79,8 @@ def warp(
     if gains is not None:
         factors[:] = gains
     out = np.empty((*shape, pixels.shape[2]), pixels.dtype)
-    if native.in_use():
-        native.warp(pixels, out, matrix, table, factors)
+    if engine.in_use():
+        engine.warp(pixels, out, matrix, table, factors)
     else:
         for top in range(0, shape[0], BAND):
             rows = np.arange(top, min(top + BAND, shape[0]))
@@ -151,9 +151,9 @@ def shrink(frame: NDArray[Any], factor: int, scale: float) -> NDArray[np.float32
     """
     pixels = np.ascontiguousarray(frame if frame.ndim == 3 else frame[:, :, None])
     height, width = pixels.shape[0] // factor, pixels.shape[1] // factor
-    if native.in_use():
+    if engine.in_use():
         out = np.empty((height, width, pixels.shape[2]), np.float32)
-        native.shrink(pixels, out, factor, scale)
+        engine.shrink(pixels, out, factor, scale)
         return out
     blocks = pixels[: height * factor, : width * factor]
     blocks = blocks.reshape(height, factor, width, factor, -1)

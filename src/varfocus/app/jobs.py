@@ -15,22 +15,23 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus import measure, pipeline
+from varfocus import pipeline
 from varfocus.align import Alignment
 from varfocus.align.area import Box
 from varfocus.align.models import scaling
 from varfocus.app.tiles import as_rgba, write_pyramid
 from varfocus.depth import index_to_depth
 from varfocus.errors import ParameterError
+from varfocus.export.evidence import MARGIN, Place, contrast_curves
+from varfocus.export.products import make_product
+from varfocus.export.saved import SavedResult, load_result
 from varfocus.io.frames import probe_files
 from varfocus.io.mask import read_mask
 from varfocus.params import AreaParams, Params, Resources
-from varfocus.products import make_product
 from varfocus.progress import Progress
 from varfocus.result import Result
-from varfocus.saved import SavedResult, load_result
 from varfocus.stack import ArrayFrame, FocusStack
-from varfocus.witness import MARGIN, Place, contrast_curves
+from varfocus.surface import measure
 
 Box4: TypeAlias = tuple[int, int, int, int]
 """Left, top, width and height in pixels."""

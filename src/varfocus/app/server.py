@@ -29,9 +29,9 @@ from varfocus.app.tiles import TILE, read_tile
 from varfocus.app.workspace import Workspace
 from varfocus.errors import InputError, ParameterError, TooLargeError, VarfocusError
 from varfocus.export import images
+from varfocus.export.products import PRODUCTS
+from varfocus.export.saved import SavedResult
 from varfocus.io import read_stack
-from varfocus.products import PRODUCTS
-from varfocus.saved import SavedResult
 from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
 

@@ -20,8 +20,8 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
+from varfocus.canvas.budget import available_bytes, hold_process_within
 from varfocus.errors import TooLargeError, VarfocusError
-from varfocus.memory import available_bytes, hold_process_within
 
 Report = dict[str, Any]
 """What a worker says: ``id``, ``kind`` ("progress", "done", "failed", "dropped"), particulars."""

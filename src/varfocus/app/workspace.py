@@ -41,11 +41,11 @@ from varfocus.app.tiles import read_tile
 from varfocus.app.worker import Report, Worker
 from varfocus.errors import InputError, ParameterError, VarfocusError
 from varfocus.export import MASK, images
+from varfocus.export.saved import SavedResult
 from varfocus.io import read_stack
 from varfocus.io.frames import Found
 from varfocus.io.mask import Outline, drawn_mask, read_mask
 from varfocus.params import COMMON_STAGES, STAGES, STAGES_OF_METHOD, Params
-from varfocus.saved import SavedResult
 from varfocus.stack import FRAMES, FocusStack, Frame
 from varfocus.units import PixelSize
 

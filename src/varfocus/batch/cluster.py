@@ -112,7 +112,7 @@ class Cluster:
 
     def memory_limit(self) -> int:
         """Return what a stack may take anywhere: the least that a thread of a worker has."""
-        from varfocus.memory import allowed_bytes
+        from varfocus.canvas.budget import allowed_bytes
 
         shares = [
             worker["memory_limit"] // max(1, worker["nthreads"])

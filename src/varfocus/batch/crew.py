@@ -177,7 +177,7 @@ class Crew:
 
     def _share(self, needed: int) -> int:
         """Return the processors for each of as many stacks as fit at once."""
-        from varfocus.native import processors
+        from varfocus.engine import processors
 
         beside = max(1, min(self.places, int(self.budget // max(needed, 1))))
         return max(1, processors() // beside)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from varfocus import memory
+from varfocus import units
 from varfocus.batch.finished import finished
 from varfocus.batch.stacks import Stack
+from varfocus.canvas import budget
 from varfocus.errors import VarfocusError
 from varfocus.job import demands, keep_apart
 from varfocus.params import Resources
@@ -37,7 +38,7 @@ def planned_rows(
         ``memory``, None where it cannot be read; ``plan``: what would happen, in words.
     """
     given = resources.max_memory
-    limit = memory.allowed_bytes(None if given is None else memory.parse_size(given))
+    limit = budget.allowed_bytes(None if given is None else units.parse_size(given))
     return [_row(stack, output, limit, overwrite) for stack in stacks]
 
 
@@ -53,7 +54,7 @@ def _row(stack: Stack, output: Path, limit: int, overwrite: bool) -> dict[str, A
         height, width = frames.shape
         row |= {"frames": len(frames), "width": width, "height": height}
         method, needed = demands(stack.job, frames, limit)
-        row |= {"method": method, "memory": memory.size_words(needed)}
+        row |= {"method": method, "memory": units.size_words(needed)}
         keep_apart(output / stack.name, frames)
         there = finished(output / stack.name, stack.job, frames, overwrite=overwrite)
     except VarfocusError as error:

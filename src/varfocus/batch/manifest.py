@@ -18,7 +18,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from varfocus.batch.stacks import Stack
 from varfocus.errors import InputError, ParameterError
-from varfocus.focus import Focus
+from varfocus.io.calibration import Focus
 from varfocus.job import Job
 from varfocus.params import STAGES, Limits, Params
 

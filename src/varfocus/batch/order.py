@@ -11,7 +11,7 @@ from typing import Any
 import varfocus
 from varfocus.batch.stacks import Stack
 from varfocus.errors import ParameterError
-from varfocus.memory import parse_size
+from varfocus.units import parse_size
 
 PART = ".part"
 """Suffix of the hidden folders in which results are made."""

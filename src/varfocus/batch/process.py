@@ -169,7 +169,7 @@ def _go_to(folder: str) -> None:
 
 def _told(status: str, record: Message, folder: Path | None, seconds: float | None) -> Message:
     from varfocus.batch.finished import facts, thumbnails
-    from varfocus.saved import load_result
+    from varfocus.export.saved import load_result
 
     told: Message = {"status": status, "seconds": seconds, "facts": facts(record)}
     if folder is not None:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from varfocus.batch.stacks import walk
 from varfocus.errors import VarfocusError
-from varfocus.focus import open_stack
+from varfocus.io.calibration import open_stack
 from varfocus.job import Job
 
 LOOK_EVERY = 1.0

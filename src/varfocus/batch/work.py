@@ -9,7 +9,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from varfocus import native
+from varfocus import engine
 from varfocus.batch.conduct import Listener, conduct, locked
 from varfocus.batch.crew import Crew
 from varfocus.batch.events import Events, Runner
@@ -18,10 +18,11 @@ from varfocus.batch.manifest import is_manifest, read_manifest, with_options
 from varfocus.batch.order import Patience
 from varfocus.batch.stacks import Stack, find, keep_out
 from varfocus.batch.summary import FILES, Summary
+from varfocus.canvas.budget import allowed_bytes
 from varfocus.errors import ParameterError
 from varfocus.job import Job
-from varfocus.memory import allowed_bytes, parse_size, size_words
 from varfocus.params import Resources
+from varfocus.units import parse_size, size_words
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -241,7 +242,7 @@ def prepared(
         yield Ready(cluster, events, f"{limit}B", words)
         return
     limit = allowed_bytes(None if given is None else parse_size(given))
-    places = hands.workers or min(native.processors(), stacks or native.processors())
+    places = hands.workers or min(engine.processors(), stacks or engine.processors())
     crew = Crew(limit, places, resources.threads)
     words = f"{places} at once, up to {size_words(limit)} together"
     yield Ready(Local(crew, events), events, f"{limit}B", words)

@@ -10,19 +10,20 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from varfocus import export, native
+from varfocus import engine, export
 from varfocus.align import align as align_stack
 from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.depth import ALIGNMENT, RESOURCES
 from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.export.atomic import prepare_folder, write_atomically
-from varfocus.focus import Focus
+from varfocus.io.calibration import Focus
 from varfocus.io.metadata import read_metadata
 from varfocus.job import keep_apart
-from varfocus.memory import admit_pass, parse_size
 from varfocus.params import AlignParams, Resources
+from varfocus.plan import admit_pass
 from varfocus.progress import track
 from varfocus.stack import FocusStack
+from varfocus.units import parse_size
 
 
 def align(
@@ -61,7 +62,7 @@ def align(
     admit_pass(stack, parse_size(resources.max_memory) if resources.max_memory else None)
     prepare_folder(output, [*names, export.RUN_RECORD], overwrite)
     (output / export.RUN_RECORD).unlink(missing_ok=True)
-    with narrator.bars() as progress, native.use_threads(resources.threads):
+    with narrator.bars() as progress, engine.use_threads(resources.threads):
         aligned, found = align_stack(stack, options, progress)
         used = [found.order[int(rank)] for rank in found.ranks]
         kept = [names[k] for k in used]

@@ -11,7 +11,6 @@ from cyclopts import Parameter
 from numpy.typing import NDArray
 from PIL import Image
 
-from varfocus.animation import rocking, sweeping
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.cli.source import Frames, load
 from varfocus.errors import ParameterError
@@ -19,8 +18,9 @@ from varfocus.export import RUN_RECORD
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.images import eight_bit
 from varfocus.export.movies import check_movie_name, movie
-from varfocus.focus import Focus
-from varfocus.saved import SavedResult, load_result
+from varfocus.export.saved import SavedResult, load_result
+from varfocus.io.calibration import Focus
+from varfocus.surface.animation import rocking, sweeping
 
 
 def animate(

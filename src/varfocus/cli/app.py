@@ -17,8 +17,8 @@ from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.source import FocusOptions, load
 from varfocus.errors import OutputError, UsageError
 from varfocus.export import RUN_RECORD
-from varfocus.focus import Focus, words
-from varfocus.saved import SavedResult, load_result
+from varfocus.export.saved import SavedResult, load_result
+from varfocus.io.calibration import Focus, words
 from varfocus.stack import FocusStack
 
 LOOPBACK = "127.0.0.1"

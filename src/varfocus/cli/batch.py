@@ -32,8 +32,8 @@ from varfocus.cli.depth import (
 )
 from varfocus.cli.source import FocusOptions
 from varfocus.errors import BatchError, ParameterError, UsageError
-from varfocus.export.mosaic import TiledFormat
-from varfocus.focus import Focus
+from varfocus.export.tiled import TiledFormat
+from varfocus.io.calibration import Focus
 from varfocus.job import Job
 from varfocus.params import (
     DEFAULT_METHOD,

@@ -7,15 +7,15 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from varfocus import comparison
 from varfocus.align import align as align_frames
 from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.depth import ALIGNMENT
 from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.export.atomic import prepare_folder, write_atomically
-from varfocus.focus import Focus
-from varfocus.memory import admit
+from varfocus.io.calibration import Focus
 from varfocus.params import AlignParams, Params
+from varfocus.plan import admit
+from varfocus.studies import comparison
 
 Numbers = Annotated[list[float] | None, Parameter(consume_multiple=True, negative=())]
 

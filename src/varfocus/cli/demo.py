@@ -13,10 +13,10 @@ from varfocus.cli.console import Narrator, Talk, TalkOptions, program
 from varfocus.cli.simulate import write_simulation
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.figures import Panel, panels
-from varfocus.metrics import bad_pixels, psnr, rmse
 from varfocus.params import Params
 from varfocus.pipeline import estimate, run
 from varfocus.simulation import simulate
+from varfocus.studies.metrics import bad_pixels, psnr, rmse
 
 FRAMES = 21
 COMPARISON = "comparison.png"

@@ -14,8 +14,8 @@ from cyclopts import Group, Parameter
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.errors import ParameterError
-from varfocus.export.mosaic import TiledFormat
-from varfocus.focus import Focus
+from varfocus.export.tiled import TiledFormat
+from varfocus.io.calibration import Focus
 from varfocus.job import Job, produce
 from varfocus.mosaic import Written
 from varfocus.params import (

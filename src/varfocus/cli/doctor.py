@@ -10,7 +10,7 @@ import platform
 import numpy as np
 
 import varfocus
-from varfocus import native
+from varfocus import engine
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.errors import VarfocusError
 
@@ -27,12 +27,12 @@ class DoctorError(VarfocusError):
 
 def doctor(*, talk: TalkOptions = Talk()) -> None:
     """Check that varfocus and what it needs are in order, by reconstructing a tiny known scene."""
-    from varfocus.metrics import rmse
+    from varfocus.studies.metrics import rmse
 
-    engine = (
-        f"native, {native.thread_count()} threads"
-        if native.available
-        else f"array code only, some 15 times slower: {native.reason}; "
+    kernels = (
+        f"native, {engine.thread_count()} threads"
+        if engine.available
+        else f"array code only, some 15 times slower: {engine.reason}; "
         "install a C++ compiler and reinstall varfocus"
     )
     versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
@@ -45,8 +45,8 @@ def doctor(*, talk: TalkOptions = Talk()) -> None:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
-        "native_engine": native.available,
-        "threads": native.thread_count(),
+        "native_engine": engine.available,
+        "threads": engine.thread_count(),
         "libraries": versions,
         "extras": extras,
         "self_test_rmse_frames": round(error, 3),
@@ -54,7 +54,7 @@ def doctor(*, talk: TalkOptions = Talk()) -> None:
     rows = [
         ("varfocus", varfocus.__version__),
         ("python", f"{facts['python']} on {facts['system']}, {facts['cores']} cores"),
-        ("engine", engine),
+        ("engine", kernels),
         *versions.items(),
         *(
             (

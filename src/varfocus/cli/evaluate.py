@@ -7,17 +7,17 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from varfocus import evaluation
 from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.simulate import read_texture
 from varfocus.errors import UsageError
-from varfocus.evaluation import report
-from varfocus.evaluation.figures import depth_maps
-from varfocus.evaluation.goals import verdicts
-from varfocus.evaluation.memory import Scales
-from varfocus.evaluation.runs import Outcome
 from varfocus.export.atomic import prepare_folder
-from varfocus.reproduce.report import Table, write
+from varfocus.studies import evaluation
+from varfocus.studies.evaluation import report
+from varfocus.studies.evaluation.figures import depth_maps
+from varfocus.studies.evaluation.goals import verdicts
+from varfocus.studies.evaluation.memory import Scales
+from varfocus.studies.evaluation.runs import Outcome
+from varfocus.studies.reproduce.report import Table, write
 
 Names = Annotated[list[str] | None, Parameter(consume_multiple=True, negative=())]
 SEEDS = 3

@@ -10,8 +10,8 @@ from cyclopts import Group, Parameter
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.cli.measure import parse_region
 from varfocus.export.atomic import prepare_folder, write_atomically
-from varfocus.products import Calibration, Shape, make_product, product_of
-from varfocus.saved import load_result
+from varfocus.export.products import Calibration, Shape, make_product, product_of
+from varfocus.export.saved import load_result
 
 OUTPUT = Parameter(name=["--output", "-o"], consume_multiple=True, negative=())
 CALIBRATION = Parameter(name="*", negative=(), group=Group("True size", sort_key=1))

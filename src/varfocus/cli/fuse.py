@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from cyclopts import Parameter
 
-from varfocus import native
+from varfocus import engine
 from varfocus.align import align as align_frames
 from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.depth import ALIGNMENT, FUSION, RESOURCES
@@ -16,11 +16,11 @@ from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.errors import MixedFramesError, OutputError, ParameterError
 from varfocus.export import images
 from varfocus.export.atomic import prepare_folder, write_atomically
-from varfocus.focus import Focus
+from varfocus.export.saved import load_result
 from varfocus.fuse import Fused
 from varfocus.fuse import fuse as fuse_frames
+from varfocus.io.calibration import Focus
 from varfocus.io.metadata import read_metadata
-from varfocus.memory import admit_pass, parse_size
 from varfocus.params import (
     DEFAULT_METHOD,
     AlignParams,
@@ -31,9 +31,10 @@ from varfocus.params import (
     Resources,
 )
 from varfocus.pipeline import run
+from varfocus.plan import admit_pass
 from varfocus.progress import Progress
-from varfocus.saved import load_result
 from varfocus.stack import FocusStack
+from varfocus.units import parse_size
 
 
 def fuse(
@@ -95,7 +96,7 @@ def fuse(
         else:
             limit = parse_size(resources.max_memory) if resources.max_memory else None
             admit_pass(stack, limit)
-            with native.use_threads(resources.threads):
+            with engine.use_threads(resources.threads):
                 fused = _with_depth(stack, apply_depth, fusion, progress)
     about = read_metadata(stack, keep_gps)
     write_atomically(output, images.encode(output, fused.image, about.exif, about.icc))

@@ -9,7 +9,7 @@ import numpy as np
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.curve import largest_degree
-from varfocus.focus import Focus
+from varfocus.io.calibration import Focus
 from varfocus.params import CurveParams
 from varfocus.stack import FocusStack
 

@@ -15,7 +15,8 @@ from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.errors import ParameterError
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.figures import profile_plot
-from varfocus.measure import (
+from varfocus.export.saved import SavedResult, load_result
+from varfocus.surface.measure import (
     Profile,
     Quantity,
     Region,
@@ -26,7 +27,6 @@ from varfocus.measure import (
     profile,
     step_height,
 )
-from varfocus.saved import SavedResult, load_result
 
 
 def measure(

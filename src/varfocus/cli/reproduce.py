@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.simulate import read_texture
 from varfocus.export.atomic import prepare_folder
-from varfocus.reproduce import EXPERIMENTS, Setting, report
+from varfocus.studies.reproduce import EXPERIMENTS, Setting, report
 
 HEADING = "Variational Depth from Focus Reconstruction, reproduced"
 

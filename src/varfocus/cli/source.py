@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Group, Parameter
 
 from varfocus.cli.console import Narrator
-from varfocus.focus import Focus, open_stack
+from varfocus.io.calibration import Focus, open_stack
 from varfocus.params import Limits
 from varfocus.stack import FocusStack, describe
 

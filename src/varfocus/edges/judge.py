@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from varfocus import native
+from varfocus import engine
 from varfocus.edges.render import (
     Float,
     Patch,
@@ -31,7 +31,7 @@ from varfocus.edges.render import (
     normalised,
     render,
 )
-from varfocus.native import edges as kernels
+from varfocus.engine import edges as kernels
 
 SHARP = 1.0
 """Frames are asked about a layer if they blur it by at most this σ in pixels."""
@@ -56,7 +56,7 @@ def judge(patch: Patch, tau2: float) -> tuple[Float, Float, Float]:
     colour : ndarray of shape (C, h, w), float32
         The un-mixed colours of what each pixel shows.
     """
-    if native.accepts(patch.frames):
+    if engine.accepts(patch.frames):
         return kernels.judge(
             patch.frames, patch.label, patch.near, patch.far, patch.sigma, tau2, SHARP
         )
@@ -126,7 +126,7 @@ def plain_error(patch: Patch, tau2: float) -> Float:
     ndarray of shape (h, w), float32
         Σ_k |r|²/(1 + |r|²/τ²).
     """
-    if native.accepts(patch.frames):
+    if engine.accepts(patch.frames):
         return kernels.plain_error(patch.frames, patch.label, patch.sigma, tau2)
     own = patch.sigma.argmin(axis=0)[patch.label]
     sharp = np.take_along_axis(patch.frames, own[None, None], axis=0)[0]

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from varfocus import native
-from varfocus.native import edges as kernels
+from varfocus import engine
+from varfocus.engine import edges as kernels
 
 Float = NDArray[np.float32]
 Labels = NDArray[np.int32]
@@ -84,7 +84,7 @@ def kernel(sigma: float) -> Float:
 
 def convolved(planes: Float, taps: Float) -> Float:
     """Return planes ``(P, h, w)`` filtered by the same taps along both axes, border replicated."""
-    if native.accepts(planes, taps):
+    if engine.accepts(planes, taps):
         return kernels.convolved(planes, taps)
     if taps.size == 1:
         return planes * np.float32(taps[0] * taps[0])

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from varfocus.canvas.tiles import Box
 from varfocus.edges.render import Float, convolved, kernel
-from varfocus.tiles import Box
 
 SAMPLES = 4000
 """Pixels looked at, or up to twice as many."""

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from varfocus import native
+from varfocus import engine
+from varfocus.canvas.tiles import Box, grown, tiles
 from varfocus.edges.judge import SHARP, judge, plain_error
 from varfocus.edges.render import Float, Patch, convolved, kernel
 from varfocus.edges.scale import CLEAR, BlurScale, Part, blur_scale, sample_windows
 from varfocus.edges.sides import BAND, FAR_ENOUGH, Mask, Sides, closest, find_sides, hopeful
 from varfocus.progress import Progress, silent, track
-from varfocus.tiles import Box, grown, tiles
 
 TILE = 64
 """Side in pixels of the tiles whose askers are judged together."""
@@ -482,8 +482,8 @@ def _patch(scene: _Scene, sides: Sides, tile: Tile) -> tuple[Patch, Tile]:
 
 def _on_threads(work: Callable[[Tile], Done], tiles: Iterable[Tile]) -> list[Done]:
     """Do the tiles, which do not depend on each other, on as many threads as allowed."""
-    if native.in_use():
-        with ThreadPoolExecutor(native.thread_count(), thread_name_prefix="varfocus-edge") as pool:
+    if engine.in_use():
+        with ThreadPoolExecutor(engine.thread_count(), thread_name_prefix="varfocus-edge") as pool:
             return list(pool.map(work, tiles))
     return [work(tile) for tile in tiles]
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.export.charts import Series, chart, ticks
+from varfocus.export.evidence import Witness
 from varfocus.export.figures import DEPTH_COLOURS, colour_range
 from varfocus.export.images import eight_bit
 from varfocus.minimise import Trace
 from varfocus.units import METRES, PixelSize
-from varfocus.witness import Witness
 
 PHOTO_SIDE = 1600
 """Longest side in pixels of the all-in-focus image in the report."""

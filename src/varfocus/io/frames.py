@@ -23,7 +23,7 @@ from varfocus.io.orientation import oriented
 from varfocus.io.selection import UNSAID, Selection, Series, choose
 from varfocus.io.sniff import HEAD_BYTES, foreign_format
 from varfocus.params import DEFAULT_LIMITS, Limits
-from varfocus.sizes import size_words
+from varfocus.units import size_words
 
 
 class Codec(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 
 from varfocus.arrays import Array
 from varfocus.energy import DataTerm
+from varfocus.energy.regulariser import TGV, TV, HuberTV, Regulariser
 from varfocus.minimise.admm import linearised_admm, quadratic_penalty
 from varfocus.minimise.bregman import bregman
 from varfocus.minimise.forward_backward import forward_backward
@@ -20,7 +21,6 @@ from varfocus.minimise.primal_dual import pyramid
 from varfocus.minimise.rof import rof
 from varfocus.minimise.trace import Callback, Solution, Trace
 from varfocus.params import SolverParams
-from varfocus.regulariser import TGV, TV, HuberTV, Regulariser
 
 MINIMISERS: Mapping[str, Callable[..., Solution]] = {
     "pyramid": pyramid,

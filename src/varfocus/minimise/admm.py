@@ -35,13 +35,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from varfocus import native
+from varfocus import engine
 from varfocus.arrays import Array, namespace, total
 from varfocus.energy import ContrastTerm, DataTerm
+from varfocus.energy.operators import K_adjoint
+from varfocus.energy.regulariser import TV, Coupling, Regulariser
 from varfocus.minimise.trace import Callback, Solution, Trace, check_finite
-from varfocus.operators import K_adjoint
 from varfocus.params import SolverParams
-from varfocus.regulariser import TV, Coupling, Regulariser
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ def linearised_admm(
     # Beyond this, λKᵀK swallows the data in single precision.
     lam_max = 1e4 if d.dtype == xp.float32 else float("inf")
     plain = regulariser is TV and not warm
-    if plain and isinstance(data, ContrastTerm) and native.accepts(data.a, d):
-        from varfocus.native.admm import linearised_admm as on_kernels
+    if plain and isinstance(data, ContrastTerm) and engine.accepts(data.a, d):
+        from varfocus.minimise.kernel_admm import linearised_admm as on_kernels
 
         return on_kernels(data.a, d, params, callback, multipliers, lam_max)
     operator = regulariser.operator(d)

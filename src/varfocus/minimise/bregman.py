@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from varfocus.arrays import Array, total
 from varfocus.energy import DataTerm
+from varfocus.energy.operators import K_adjoint
+from varfocus.energy.regulariser import TV, Regulariser
 from varfocus.minimise.admm import State, linearised_admm
 from varfocus.minimise.trace import Callback, Solution, Trace
-from varfocus.operators import K_adjoint
 from varfocus.params import SolverParams
-from varfocus.regulariser import TV, Regulariser
 
 
 class TiltedTerm:

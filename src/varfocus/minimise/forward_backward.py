@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 from varfocus.arrays import Array, namespace, total
 from varfocus.energy import DataTerm, energy
+from varfocus.energy.operators import K
 from varfocus.minimise.rof import rof
 from varfocus.minimise.trace import Callback, Solution, Trace, check_finite
-from varfocus.operators import K
 from varfocus.params import SolverParams
 
 

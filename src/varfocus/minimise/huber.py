@@ -30,14 +30,14 @@ from typing import Protocol
 
 import numpy as np
 
-from varfocus import native
+from varfocus import engine
 from varfocus.arrays import Array, total
 from varfocus.energy import DataTerm, WindowTerm, energy
+from varfocus.energy.operators import K, K_adjoint, magnitude
+from varfocus.energy.regulariser import HuberTV
 from varfocus.minimise.primal_dual import State
 from varfocus.minimise.trace import Callback, Solution, Trace, check_finite
-from varfocus.operators import K, K_adjoint, magnitude
 from varfocus.params import SolverParams
-from varfocus.regulariser import HuberTV
 
 SIGMA = 1.0
 """σ in units of α per unit of depth."""
@@ -124,9 +124,9 @@ class _Problem:
 def _advance(problem: _Problem, state: State, sigma: float, iterations: int) -> tuple[State, float]:
     """Return the state some iterations later, and its energy."""
     data, radius, epsilon = problem.data, problem.radius, problem.regulariser.epsilon
-    if isinstance(data, WindowTerm) and native.accepts(state.d, state.p, radius):
+    if isinstance(data, WindowTerm) and engine.accepts(state.d, state.p, radius):
         d, p = state.d.copy(), state.p
-        terms = native.kernels.huber_primal_dual(
+        terms = engine.kernels.huber_primal_dual(
             data.samples,
             data.scale,
             data.base,
@@ -139,7 +139,7 @@ def _advance(problem: _Problem, state: State, sigma: float, iterations: int) -> 
             d,
             p,
             iterations,
-            native.thread_count(),
+            engine.thread_count(),
         )
         return State(d, p), sum(terms)
     d, p = state.d, state.p

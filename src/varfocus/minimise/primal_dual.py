@@ -40,13 +40,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from varfocus import curve, native
+from varfocus import curve, engine
 from varfocus.arrays import Array, from_host, namespace, total, zeros
 from varfocus.energy import ContrastTerm, DataTerm, energy
+from varfocus.energy.operators import K, K_adjoint, project
 from varfocus.errors import ParameterError
 from varfocus.minimise.admm import linearised_admm
 from varfocus.minimise.trace import Callback, Solution, Trace, check_finite
-from varfocus.operators import K, K_adjoint, project
 from varfocus.params import SolverParams
 
 STANDARD_ITERATIONS = 400
@@ -214,11 +214,11 @@ def iterate(a: Array, state: State, alpha: float, sigma: float, iterations: int)
         New arrays.
     """
     d, p = state.d, state.p
-    if native.accepts(a, d, p) and alpha > 0:
+    if engine.accepts(a, d, p) and alpha > 0:
         d, p = np.array(d, order="C"), np.array(p, order="C")
         for done in range(0, iterations, AT_A_TIME):
             count = min(AT_A_TIME, iterations - done)
-            native.primal_dual(a, d, p, alpha=alpha, sigma=sigma, iterations=count)
+            engine.primal_dual(a, d, p, alpha=alpha, sigma=sigma, iterations=count)
         return State(d, p)
     xp = namespace(d)
     slope = curve.derivative(a)
@@ -250,8 +250,8 @@ def halve(planes: Array) -> Array:
     array of shape (M, ⌈H/2⌉, ⌈W/2⌉)
         The images at half the size.
     """
-    if native.accepts(planes):
-        return native.halve(planes)
+    if engine.accepts(planes):
+        return engine.halve(planes)
     xp = namespace(planes)
     if planes.shape[1] % 2:
         planes = xp.concat([planes, planes[:, -1:, :]], axis=1)

@@ -22,7 +22,7 @@ import math
 from dataclasses import dataclass
 
 from varfocus.arrays import Array, namespace, total
-from varfocus.operators import K_NORM_SQUARED, K, K_adjoint, norm_21, project
+from varfocus.energy.operators import K_NORM_SQUARED, K, K_adjoint, norm_21, project
 
 
 @dataclass(frozen=True)

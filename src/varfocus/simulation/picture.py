@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from varfocus.errors import ParameterError
+from varfocus.fuse.pyramid import expand, reduce
 from varfocus.progress import Progress, silent, track
-from varfocus.pyramid import expand, reduce
 from varfocus.simulation.blur import uniform_blur
 from varfocus.simulation.camera import PixelType, Spacing, chosen_focus, expose
 from varfocus.simulation.checks import checked_depth, checked_number, checked_picture

@@ -1,0 +1,1 @@
+"""Where the pixels of a result live: in memory, or in tiles on disk."""

@@ -1,0 +1,250 @@
+r"""What a contrast curve looks like around its maximum, learnt from the stack itself.
+
+The template of depth label y and width w is
+
+.. math:: T_{l,w}(k) = \Bigl(1 + \frac{(x_k - y_l)^2}{p\,w^2}\Bigr)^{-p},
+
+its mean over the frames removed and scaled to unit norm; p → ∞ is a Gaussian, p = 1 a Lorentzian.
+With v = F − mean_k F the contrast curve of a pixel, ⟨T, v⟩² is what the template explains of ‖v‖²,
+and ‖v‖² − ⟨T, v⟩² the least squares residual of an offset and a positive multiple of the template.
+
+Focus coordinate x, exponent p and the range of widths are those that explain a sample of contrasty
+pixels best. The widths matter: on the right axis the peaks of one texture are all equally wide, so
+the range can be narrow; a wide one lets a one-sided curve at the end of the stack trade position
+for width, which doubles the error there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varfocus import engine
+from varfocus.curve import coordinate
+from varfocus.curve.coordinate import Coordinate, label_frames
+
+Float = NDArray[np.float32]
+
+EXPONENTS = (0.75, 1.0, 1.5, 2.0, 3.0, 6.0, 16.0)
+"""Shapes to choose from, Lorentzian to nearly Gaussian."""
+
+FEW_EXPONENTS = (1.0, 3.0, 16.0)
+"""Enough to compare axes by."""
+
+WIDTHS = 5
+"""Widths of the bank."""
+
+TRIAL_WIDTHS = 15
+"""Widths tried while looking for the range of those that occur: up to half the range of x."""
+
+TRIAL_LABELS = 57
+"""Labels tried while fitting; a quarter of a frame for 15 frames."""
+
+WIDTH_QUANTILES = (0.1, 0.9)
+"""Share of the sampled peaks that are narrower than the narrowest, and than the widest template."""
+
+
+@dataclass(frozen=True)
+class Bank:
+    """The templates of one stack at one scale.
+
+    Attributes
+    ----------
+    coordinate : Coordinate
+        Axis on which they are symmetric.
+    exponent : float
+        p.
+    widths : ndarray of shape (W,)
+        In the unit of x.
+    misfit : float
+        Mean unexplained share of the sampled curves, in [0, 1].
+    """
+
+    coordinate: Coordinate
+    exponent: float
+    widths: NDArray[np.float64]
+    misfit: float
+
+    @property
+    def peak_width(self) -> float:
+        """Half width in frames of a typical contrast peak, the geometric mean of the widths."""
+        spacing = float(np.median(np.abs(np.diff(self.coordinate.x))))
+        width = float(np.exp(np.log(self.widths).mean())) / spacing
+        return min(max(width, 0.5), (self.coordinate.n - 1) / 2)
+
+    def templates(self, labels: int) -> Float:
+        """Return the templates at L labels, shape ``(W, L, n)``."""
+        return make_templates(self.coordinate, self.exponent, self.widths, labels)
+
+
+def make_templates(
+    axis: Coordinate, exponent: float, widths: NDArray[np.float64], labels: int
+) -> Float:
+    """Return templates of zero mean and unit norm over the frames.
+
+    Parameters
+    ----------
+    axis : Coordinate
+        Focus coordinate of n frames.
+    exponent : float
+        p > 0.
+    widths : ndarray of shape (W,)
+        Widths w > 0 in the unit of x.
+    labels : int
+        L depths, evenly spaced in frames.
+
+    Returns
+    -------
+    ndarray of shape (W, L, n), float32
+        A template too narrow to reach any frame beside its own is as good as any; one that is
+        constant over all frames is zero.
+    """
+    x, y = axis.x, axis.at(label_frames(axis.n, labels))
+    squared = ((x[None, :] - y[:, None]) ** 2)[None] / (exponent * widths[:, None, None] ** 2)
+    raw = (1.0 + squared) ** -exponent
+    raw -= raw.mean(axis=2, keepdims=True)
+    norm = np.linalg.norm(raw, axis=2, keepdims=True)
+    return (raw / np.where(norm > 1e-12, norm, np.inf)).astype(np.float32)
+
+
+def explained(templates: Float, v: Float) -> Float:
+    """Return S_l = max_w max(⟨T_{l,w}, v⟩, 0)².
+
+    Parameters
+    ----------
+    templates : ndarray of shape (W, L, n), float32
+        Unit templates.
+    v : ndarray of shape (n, P), float32
+        Curves of P pixels, their mean over frames removed.
+
+    Returns
+    -------
+    ndarray of shape (L, P), float32
+        What the best template at each label explains of ‖v‖².
+    """
+    if engine.accepts(templates, v):
+        return engine.explained(templates, v)
+    best: Float = templates[0] @ v
+    for wider in templates[1:]:
+        np.maximum(best, wider @ v, out=best)
+    np.maximum(best, 0.0, out=best)
+    best *= best
+    return best
+
+
+def best_match(templates: Float, v: Float) -> tuple[Float, NDArray[np.intp], NDArray[np.intp]]:
+    """Return max_{w,l} ⟨T_{l,w}, v⟩ of each curve, and at which width and label it is.
+
+    Parameters
+    ----------
+    templates : ndarray of shape (W, L, n), float32
+        Unit templates.
+    v : ndarray of shape (n, P), float32
+        Curves of P pixels, their mean over frames removed.
+
+    Returns
+    -------
+    tuple of three ndarrays of shape (P,)
+        Value, 0-based width and label; the first of equals.
+    """
+    if engine.accepts(templates, v):
+        best, number = engine.best_match(templates, v)
+        return best, *np.divmod(number.astype(np.intp), templates.shape[1])
+    best = np.full(v.shape[1], -np.inf, np.float32)
+    width, label = np.zeros((2, v.shape[1]), np.intp)
+    for w, of_width in enumerate(templates):
+        match = of_width @ v
+        at = match.argmax(axis=0)
+        value = np.take_along_axis(match, at[None], axis=0)[0]
+        better = value > best
+        best = np.where(better, value, best)
+        width, label = np.where(better, w, width), np.where(better, at, label)
+    return best, width, label
+
+
+def centred(curves: Float) -> Float:
+    """Return ``(n, P)`` curves less their mean over frames."""
+    v: Float = curves - curves.mean(axis=0)
+    return v
+
+
+def fit_bank(
+    axis: Coordinate, v: Float, exponents: Sequence[float] = EXPONENTS, widths: int = WIDTHS
+) -> Bank:
+    """Return the exponent and the range of widths that explain curves best on a given axis.
+
+    Parameters
+    ----------
+    axis : Coordinate
+        Focus coordinate of n frames.
+    v : ndarray of shape (n, P), float32
+        Sampled curves without their mean, none of them zero.
+    exponents : sequence of float
+        Candidates of p.
+    widths : int
+        How many widths the bank has.
+
+    Returns
+    -------
+    Bank
+        With its misfit.
+    """
+    x = axis.x
+    narrow, wide = 0.3 * np.median(np.abs(np.diff(x))), 0.5 * abs(x[-1] - x[0])
+    trial = np.geomspace(narrow, max(wide, 2.0 * narrow), TRIAL_WIDTHS)
+    energy = np.sum(v * v, axis=0)
+    fits = []
+    for exponent in exponents:
+        chosen = _common_widths(make_templates(axis, exponent, trial, TRIAL_LABELS), trial, v)
+        grid = np.geomspace(*chosen, widths)
+        best, _, _ = best_match(make_templates(axis, exponent, grid, TRIAL_LABELS), v)
+        share = np.maximum(best, 0.0) ** 2 / energy
+        misfit = 1.0 - float(np.mean(share, dtype=np.float64))
+        fits.append(Bank(axis, exponent, grid, misfit))
+    return min(fits, key=lambda fit: fit.misfit)
+
+
+def _common_widths(templates: Float, widths: NDArray[np.float64], v: Float) -> tuple[float, float]:
+    """Return the quantiles of the width of the best template over curves that peak inside."""
+    _, width, label = best_match(templates, v)
+    margin = templates.shape[1] // 8
+    inside = (label > margin) & (label < templates.shape[1] - 1 - margin)
+    counted = width[inside] if inside.sum() >= 50 else width
+    histogram = np.bincount(counted, minlength=len(widths))
+    # Widths lie on a grid; quantiles between its points need the histogram's linear interpolation.
+    half = 0.5 * np.log(widths[1] / widths[0])
+    edges = np.concatenate([np.log(widths) - half, [np.log(widths[-1]) + half]])
+    cumulative = np.concatenate([[0.0], np.cumsum(histogram) / histogram.sum()])
+    low, high = np.exp(np.interp(WIDTH_QUANTILES, cumulative, edges))
+    return float(low), float(max(high, 1.01 * low))
+
+
+def candidate_axes(n: int) -> list[Coordinate]:
+    """Return the axes to choose from when nothing is known of the focus positions."""
+    curved = [
+        coordinate.hyperbolic(n, kappa, mirrored=mirrored)
+        for kappa in coordinate.KAPPAS
+        for mirrored in (False, True)
+    ]
+    return [coordinate.frames(n), *curved]
+
+
+def choose_axis(axes: Sequence[Coordinate], v: Float) -> Bank:
+    """Return the axis on which the curves are most alike, with a rough fit of its templates.
+
+    Parameters
+    ----------
+    axes : sequence of Coordinate
+        Candidates; the first of equals wins.
+    v : ndarray of shape (n, P), float32
+        Sampled curves without their mean.
+
+    Returns
+    -------
+    Bank
+        The one of least misfit.
+    """
+    return min((fit_bank(axis, v, FEW_EXPONENTS, 3) for axis in axes), key=lambda fit: fit.misfit)

@@ -1,0 +1,56 @@
+"""The kernels of the edge stage: what `varfocus.edges.render` and `.judge` define."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varfocus.engine import kernels
+
+Float = NDArray[np.float32]
+Labels = NDArray[np.int32]
+
+
+def convolved(planes: Float, taps: Float) -> Float:
+    """Return planes filtered along both axes: `varfocus.edges.render.convolved`."""
+    out = np.empty(planes.shape, np.float32)
+    kernels.edge_convolve(np.ascontiguousarray(planes), np.ascontiguousarray(taps), out)
+    return out
+
+
+def judge(
+    frames: Float, label: Labels, near: Labels, far: Labels, sigma: Float, tau2: float, sharp: float
+) -> tuple[Float, Float, Float]:
+    """Return change, error and colour of a patch: `varfocus.edges.judge.judge`.
+
+    Parameters
+    ----------
+    frames : ndarray of shape (n, C, h, w), float32
+        Frames.
+    label, near, far : ndarray of shape (h, w), int32
+        Layers.
+    sigma : ndarray of shape (n, L), float32
+        Blurs in pixels.
+    tau2, sharp : float
+        τ², and the largest blur of a frame that is asked.
+
+    Returns
+    -------
+    tuple of ndarrays of shape (h, w), (h, w) and (C, h, w), float32
+        As in the definition.
+    """
+    frames, sigma = np.ascontiguousarray(frames), np.ascontiguousarray(sigma)
+    label, near, far = (np.ascontiguousarray(layer) for layer in (label, near, far))
+    change, error = np.empty(label.shape, np.float32), np.empty(label.shape, np.float32)
+    colour = np.empty(frames.shape[1:], np.float32)
+    kernels.edge_judge(frames, label, near, far, sigma, tau2, sharp, change, error, colour)
+    return change, error, colour
+
+
+def plain_error(frames: Float, label: Labels, sigma: Float, tau2: float) -> Float:
+    """Return the error without occlusion: `varfocus.edges.judge.plain_error`."""
+    frames, sigma = np.ascontiguousarray(frames), np.ascontiguousarray(sigma)
+    label = np.ascontiguousarray(label)
+    error = np.empty(label.shape, np.float32)
+    kernels.edge_plain_error(frames, label, label, label, sigma, tau2, error)
+    return error

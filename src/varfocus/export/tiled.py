@@ -1,0 +1,362 @@
+"""Maps too large for memory, written tile by tile, with coarser copies for looking at them.
+
+``tiff``: one tiled BigTIFF per map, coarser levels as its SubIFDs. ``zarr``: one OME-Zarr image
+(0.5) per map. Either has its name only when it is complete.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from varfocus.canvas.scratch import Scratch
+from varfocus.canvas.tiles import Box, tiles
+from varfocus.errors import MissingExtraError, OutputError, ParameterError
+from varfocus.units import PixelSize
+
+Array: TypeAlias = NDArray[Any]
+TiledFormat: TypeAlias = Literal["tiff", "zarr"]
+SUFFIXES: Mapping[str, str] = {"tiff": ".tif", "zarr": ".ome.zarr"}
+
+TILE = 512
+"""Side in pixels of the tiles or chunks of a file."""
+
+COARSEST = 1024
+"""The coarsest level is no longer than this many pixels."""
+
+BLOCK = 2048
+"""Side in pixels of the blocks in which coarser levels are made."""
+
+OME_UNITS = {
+    "m": "meter",
+    "cm": "centimeter",
+    "mm": "millimeter",
+    "um": "micrometer",
+    "nm": "nanometer",
+    "in": "inch",
+}
+"""Units of pixel sizes as OME-Zarr spells them."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a map is.
+
+    Attributes
+    ----------
+    name : str
+        Name of the file without suffix.
+    note : str
+        What its values are, for people.
+    pixel_size : PixelSize or None
+        Size of a pixel in the scene.
+    numbers : bool
+        Values are frame numbers, which have no mean.
+    """
+
+    name: str
+    note: str
+    pixel_size: PixelSize | None = None
+    numbers: bool = False
+
+
+class MapFile(Protocol):
+    """A map while it is written."""
+
+    def __setitem__(self, box: Box, values: Array) -> None:
+        """Put values of shape ``(h, w)`` or ``(h, w, 3)`` where they belong."""
+
+    def finish(self) -> tuple[Path, Array]:
+        """Add coarser levels, give the file its name, and return it with a level to look at."""
+
+    def discard(self) -> None:
+        """Remove what was written."""
+
+
+def create(
+    kind: TiledFormat,
+    folder: Path,
+    shape: tuple[int, ...],
+    dtype: DTypeLike,
+    about: About,
+    scratch: Scratch,
+) -> MapFile:
+    """Begin a map.
+
+    Parameters
+    ----------
+    kind : {"tiff", "zarr"}
+        Format.
+    folder : Path
+        Where it will be; replaces a map of the same name.
+    shape : tuple of int
+        ``(H, W)`` or ``(H, W, 3)``.
+    dtype : numpy.dtype
+        Number type.
+    about : About
+        What it is.
+    scratch : Scratch
+        Where levels are kept until they can be written.
+    """
+    if kind == "zarr":
+        return _ZarrMap(folder, shape, np.dtype(dtype), about)
+    return _TiffMap(folder, shape, np.dtype(dtype), about, scratch)
+
+
+def check_format(kind: str) -> None:
+    """Refuse a format that does not exist, or whose library is missing."""
+    if kind not in get_args(TiledFormat):
+        raise ParameterError(
+            f"received tiled_format = {kind!r}", "expected one of " + ", ".join(SUFFIXES)
+        )
+    if kind == "zarr":
+        _zarr()
+
+
+class _TiffMap:
+    def __init__(
+        self,
+        folder: Path,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        about: About,
+        scratch: Scratch,
+    ) -> None:
+        self._path = folder / (about.name + SUFFIXES["tiff"])
+        self._temporary = folder / f".{self._path.name}.part"
+        self._about, self._scratch = about, scratch
+        self._levels: list[Array] = [scratch.empty(shape, dtype)]
+
+    def __setitem__(self, box: Box, values: Array) -> None:
+        self._levels[0][box] = values
+
+    def finish(self) -> tuple[Path, Array]:
+        while max(self._levels[-1].shape[:2]) > COARSEST:
+            fine = self._levels[-1]
+            self._levels.append(self._scratch.empty(coarser_shape(fine.shape), fine.dtype))
+            _fill(fine, self._levels[-1], self._about.numbers, self._scratch)
+        with _writing(self._path):
+            self._write()
+            self._temporary.replace(self._path)
+        shown = np.array(_to_look_at(self._levels))
+        for level in self._levels:
+            self._scratch.drop(level)
+        return self._path, shown
+
+    def _write(self) -> None:
+        import tifffile
+
+        size = self._about.pixel_size
+        options: dict[str, Any] = {
+            "tile": (TILE, TILE),
+            "compression": "zlib",
+            "compressionargs": {"level": 1},
+            "predictor": True,
+            "metadata": None,
+        }
+        with tifffile.TiffWriter(self._temporary, bigtiff=True) as file:
+            for number, level in enumerate(self._levels):
+                photometric = "rgb" if level.ndim == 3 else "minisblack"
+                if size is not None:  # in pixels per centimetre
+                    pitch = size.to("cm")
+                    scale = 2.0**number
+                    options |= {
+                        "resolution": (1 / (scale * pitch.x), 1 / (scale * pitch.y)),
+                        "resolutionunit": "CENTIMETER",
+                    }
+                file.write(
+                    self._tiles(level),
+                    shape=level.shape,
+                    dtype=level.dtype,
+                    photometric=photometric,
+                    subifds=len(self._levels) - 1 if number == 0 else 0,
+                    subfiletype=1 if number else 0,
+                    description=self._about.note if number == 0 else None,
+                    **options,
+                )
+
+    def _tiles(self, level: Array) -> Iterator[Array]:
+        for tile in tiles(level.shape, TILE):
+            part = level[tile.inner]
+            missing = [(0, TILE - part.shape[axis]) for axis in (0, 1)]
+            yield np.pad(part, missing + [(0, 0)] * (level.ndim - 2))
+            if tile.inner[1].stop == level.shape[1]:
+                self._scratch.release()
+
+    def discard(self) -> None:
+        self._temporary.unlink(missing_ok=True)
+
+
+class _ZarrMap:
+    def __init__(
+        self, folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any], about: About
+    ) -> None:
+        self._path = folder / (about.name + SUFFIXES["zarr"])
+        self._temporary = folder / f".{self._path.name}.part"
+        self._about = about
+        self.discard()
+        with _writing(self._path):
+            self._group = _zarr().open_group(self._temporary, mode="w", zarr_format=3)
+        self._levels = [self._level(shape, dtype)]
+
+    def _level(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> _ChannelsLast:
+        stored = (*shape[2:], *shape[:2])
+        chunks = (*shape[2:], min(TILE, shape[0]), min(TILE, shape[1]))
+        number = len(getattr(self, "_levels", ()))
+        array = self._group.create_array(
+            str(number),
+            shape=stored,
+            chunks=chunks,
+            dtype=dtype,
+            fill_value=np.nan if dtype.kind == "f" else 0,
+            dimension_names=(*"c" * len(shape[2:]), "y", "x"),
+        )
+        return _ChannelsLast(array)
+
+    def __setitem__(self, box: Box, values: Array) -> None:
+        with _writing(self._path):
+            self._levels[0][box] = values
+
+    def finish(self) -> tuple[Path, Array]:
+        with _writing(self._path):
+            while max(self._levels[-1].shape[:2]) > COARSEST:
+                fine = self._levels[-1]
+                self._levels.append(self._level(coarser_shape(fine.shape), fine.dtype))
+                _fill(fine, self._levels[-1], self._about.numbers, None)
+            self._group.attrs["ome"] = self._metadata()
+            shown = _to_look_at(self._levels)[:, :]
+            _remove(self._path)
+            self._temporary.rename(self._path)
+        return self._path, shown
+
+    def _metadata(self) -> dict[str, Any]:
+        colour = len(self._levels[0].shape) == 3
+        size = self._about.pixel_size
+        pitch = (1.0, 1.0) if size is None else (size.y, size.x)
+        unit = {} if size is None else {"unit": OME_UNITS[size.unit]}
+        axes: list[dict[str, str]] = [{"name": "c", "type": "channel"}] if colour else []
+        axes += [{"name": name, "type": "space", **unit} for name in "yx"]
+        datasets = []
+        for number in range(len(self._levels)):
+            scale = [1.0] * colour + [2.0**number * side for side in pitch]
+            # The middle of a coarse pixel lies between those of the fine ones.
+            shift = [0.0] * colour + [(2.0**number - 1.0) / 2.0 * side for side in pitch]
+            if self._about.numbers:
+                shift = [0.0] * len(scale)
+            datasets.append(
+                {
+                    "path": str(number),
+                    "coordinateTransformations": [
+                        {"type": "scale", "scale": scale},
+                        {"type": "translation", "translation": shift},
+                    ],
+                }
+            )
+        multiscale: dict[str, Any] = {
+            "name": self._about.name,
+            "axes": axes,
+            "datasets": datasets,
+            "type": "every other pixel" if self._about.numbers else "mean over 2×2 pixels",
+            "metadata": {"note": self._about.note},
+        }
+        return {"version": "0.5", "multiscales": [multiscale]}
+
+    def discard(self) -> None:
+        _remove(self._temporary)
+
+
+class _ChannelsLast:
+    """A Zarr array ``(c, y, x)`` addressed like a picture, ``(y, x, c)``."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        self.dtype: np.dtype[Any] = array.dtype
+        self.shape: tuple[int, ...] = (*array.shape[-2:], *array.shape[:-2])
+
+    def __getitem__(self, box: Box) -> Array:
+        part: Array = self._array[(..., *box)]
+        return np.moveaxis(part, 0, -1) if part.ndim == 3 else part
+
+    def __setitem__(self, box: Box, values: Array) -> None:
+        self._array[(..., *box)] = np.moveaxis(values, -1, 0) if values.ndim == 3 else values
+
+
+def coarser_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the next coarser level."""
+    return (-(-shape[0] // 2), -(-shape[1] // 2), *shape[2:])
+
+
+def halved(image: Array, numbers: bool = False) -> Array:
+    """Return a picture at half its size: means over 2×2 pixels of what is known.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W) or (H, W, C)
+        NaN where unknown; an odd last row or column counts twice.
+    numbers : bool
+        Take every other pixel instead.
+    """
+    if numbers:
+        return image[::2, ::2]
+    pad = [(0, n % 2) for n in image.shape[:2]] + [(0, 0)] * (image.ndim - 2)
+    whole = np.pad(image, pad, mode="edge").astype(np.float32)
+    four = np.stack([whole[i::2, j::2] for i in (0, 1) for j in (0, 1)])
+    known = np.isfinite(four)
+    count = known.sum(axis=0)
+    total = np.where(known, four, np.float32(0.0)).sum(axis=0)
+    mean = np.where(count > 0, total / np.maximum(count, 1), np.float32(np.nan))
+    if np.issubdtype(image.dtype, np.integer):
+        mean = np.rint(mean)
+    return mean.astype(image.dtype)
+
+
+def _fill(fine: Any, coarse: Any, numbers: bool, scratch: Scratch | None) -> None:
+    """Make a coarser level, a block at a time."""
+    for block in tiles(coarse.shape, BLOCK // 2):
+        rows, columns = (
+            slice(2 * s.start, min(2 * s.stop, n))
+            for s, n in zip(block.inner, fine.shape[:2], strict=True)
+        )
+        coarse[block.inner] = halved(fine[rows, columns], numbers)
+        if scratch is not None:
+            scratch.release()
+
+
+def _to_look_at(levels: list[Any]) -> Any:
+    """Return the finest level that a report can show as a whole."""
+    return next(level for level in levels if max(level.shape[:2]) <= 2 * COARSEST)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turn what the system refuses into an error that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"{path} cannot be written: {error.strerror or error}",
+            "expected a folder with write permission and free space",
+            "Choose another folder with -o.",
+        ) from error
+
+
+def _zarr() -> Any:
+    try:
+        import zarr
+    except ImportError as error:
+        raise MissingExtraError("OME-Zarr files", "zarr", "zarr") from error
+    return zarr

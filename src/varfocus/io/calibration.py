@@ -1,0 +1,183 @@
+"""What the user says about a stack: which frames, where each was focused, how large a pixel is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from varfocus.errors import ParameterError
+from varfocus.io import read_stack
+from varfocus.io.lens import distance_from_dioptre, distance_from_travel
+from varfocus.io.positions import read_positions
+from varfocus.params import DEFAULT_LIMITS, Limits
+from varfocus.stack import FocusStack
+from varfocus.units import PixelSize, convert, parse_length, unit_name
+
+FocusIn = Literal["distance", "dioptre", "lens-travel"]
+
+
+@dataclass(frozen=True)
+class Focus:
+    """Which frames are meant, where they were focused, and how large a pixel is.
+
+    Parameters
+    ----------
+    reverse
+        Take the frames in the opposite order.
+    channel
+        Channel, by name or number from 0, of a file with several.
+    time
+        Time point, from 0, of a file with several.
+    series
+        Image, position or scene, by name or number from 0, of a file with several.
+    z_step
+        Constant distance between frames with its unit, such as 2um; depth is then physical. By
+        default what OME or ImageJ metadata say.
+    focus_distances
+        Text or CSV file with one focus distance per frame, in the order of the frames.
+    unit
+        Unit of the numbers in that file; otherwise the unit to give depth in.
+    focus_in
+        What those numbers are: distances, dioptres (1/m), or the travel of the lens from where
+        it focuses at infinity. The latter two are converted to metres by the thin-lens formula.
+    focal_length
+        Of the lens, such as 50mm; needed for its travel only.
+    pixel_size
+        Size of a pixel in the scene, such as 0.5um. By default what the metadata say.
+    invert
+        Give heights above the farthest focus position, towards the lens, if focus distances
+        count away from it.
+    limits
+        What is too large to be looked at.
+    """
+
+    reverse: bool = False
+    channel: str | None = None
+    time: int | None = None
+    series: str | None = None
+    z_step: str | None = None
+    focus_distances: Path | None = None
+    unit: str | None = None
+    focus_in: FocusIn = "distance"
+    focal_length: str | None = None
+    pixel_size: str | None = None
+    invert: bool = False
+    limits: Limits = DEFAULT_LIMITS
+
+    def asked(self) -> dict[str, Any]:
+        """Return what was said, by name: whatever differs from the defaults."""
+        said = _changes(self)
+        said.pop("limits", None)
+        return said | _changes(self.limits)
+
+
+def _changes(options: Focus | Limits) -> dict[str, Any]:
+    given = {option.name: getattr(options, option.name) for option in fields(options)}
+    return {o.name: given[o.name] for o in fields(options) if given[o.name] != o.default}
+
+
+def words(asked: dict[str, Any]) -> list[str]:
+    """Return options as words of a command line that say the same.
+
+    Parameters
+    ----------
+    asked : dict
+        Values by name of the option, with underscores.
+
+    Returns
+    -------
+    list of str
+        Such as ``["--smoothness=2.0", "--no-report"]``.
+    """
+    said: list[str] = []
+    for name, value in asked.items():
+        flag = name.replace("_", "-")
+        switch = f"--{flag}" if value else f"--no-{flag}"
+        said.append(switch if isinstance(value, bool) else f"--{flag}={value}")
+    return said
+
+
+def open_stack(source: Sequence[str], focus: Focus) -> FocusStack:
+    """Open the frames a user named, with what was said about them.
+
+    Parameters
+    ----------
+    source : sequence of str
+        One folder, glob or file that holds a stack, or several files.
+    focus : Focus
+        Order and positions.
+
+    Returns
+    -------
+    FocusStack
+        The frames, not yet decoded.
+    """
+    stack = read_stack(
+        source[0] if len(source) == 1 else list(source),
+        reverse=focus.reverse,
+        channel=focus.channel,
+        time=focus.time,
+        series=focus.series,
+        limits=focus.limits,
+    )
+    return calibrated(stack, focus)
+
+
+def calibrated(stack: FocusStack, focus: Focus) -> FocusStack:
+    """Return the stack with what the user said about it, which is trusted more than its files."""
+    stack = _with_positions(stack, focus)
+    if focus.pixel_size is not None:
+        size = parse_length(focus.pixel_size, "--pixel-size")
+        stack = stack.with_pixel_size(PixelSize(size.value, size.value, size.unit), "--pixel-size")
+    return replace(stack, inverted=focus.invert)
+
+
+def _with_positions(stack: FocusStack, focus: Focus) -> FocusStack:
+    if focus.z_step is not None and focus.focus_distances is not None:
+        raise ParameterError(
+            "received both --z-step and --focus-distances", "expected only one of them"
+        )
+    if focus.focus_distances is not None:
+        numbers, heading_unit = read_positions(focus.focus_distances)
+        positions = numbers[::-1] if focus.reverse else numbers
+        return _at(stack, positions, focus.unit or heading_unit, focus)
+    if focus.focus_in != "distance":
+        raise ParameterError(
+            f"received --focus-in {focus.focus_in} without --focus-distances",
+            "expected one number per frame: steps alone do not tell a distance",
+        )
+    if focus.z_step is not None:
+        step = parse_length(focus.z_step, "--z-step")
+        if step.value == 0:
+            raise ParameterError(
+                f"received --z-step {focus.z_step!r}", "expected a step, such as 2um, that is not 0"
+            )
+        stack = stack.with_focus(step.value * np.arange(len(stack)), step.unit, "--z-step")
+    return stack.with_focus(None, focus.unit)
+
+
+def _at(stack: FocusStack, numbers: list[float], unit: str | None, focus: Focus) -> FocusStack:
+    """Place the frames where the numbers in the user's file say, whatever they measure."""
+    origin = "--focus-distances"
+    if focus.focus_in == "distance":
+        return stack.with_focus(numbers, unit, origin)
+    if focus.focus_in == "dioptre":
+        stack = stack.with_focus(distance_from_dioptre(numbers), "m", f"{origin} in dioptre")
+        return stack.with_focus(None, focus.unit)
+    length = unit_name(unit or "")
+    if length is None or focus.focal_length is None:
+        raise ParameterError(
+            f"received lens travel {'in ' + unit if unit else 'without unit'}, and "
+            f"{focus.focal_length or 'no'} focal length",
+            "expected both, to tell the distances from the travel",
+            "For example --unit mm --focal-length 50mm.",
+        )
+    f = parse_length(focus.focal_length, "--focal-length")
+    distances = distance_from_travel(numbers, f.to(length))
+    return stack.with_focus(
+        convert(distances, length, "m"), "m", f"{origin} in lens travel, f = {f}"
+    )

@@ -1,0 +1,6 @@
+"""The three ways from a stack to its depth, each told in its own file."""
+
+from varfocus.methods import classic, paper, robust
+from varfocus.methods.estimate import Estimate
+
+__all__ = ["Estimate", "classic", "paper", "robust"]

@@ -1,0 +1,320 @@
+"""`varfocus.minimise.search.Search` on the kernels, in as many bands of rows as memory demands.
+
+Volumes are ``(rows, W, labels)``, labels padded to a multiple of 16, one band at a time. Paths run
+through all bands: a first sweep down the image keeps the path costs of the last row of each band, a
+second one goes up from band to band and completes the sums. So bands change nothing but the time:
+the cost is computed twice, and once more to judge the result. A single band is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varfocus.curve.likelihood import Model
+from varfocus.energy import WindowTerm
+from varfocus.engine import kernels, thread_count
+from varfocus.errors import ParameterError
+from varfocus.minimise.semi_global import PATHS
+
+Float = NDArray[np.float32]
+
+Empty: TypeAlias = Callable[..., NDArray[Any]]
+"""Makes an array of a shape and a number type, its content arbitrary: `numpy.empty`, or alike."""
+
+LANES = 16
+"""Labels are padded to a multiple of this."""
+
+WINDOW = 16
+"""Samples of a curve that the refinement sees."""
+
+TEMPLATE_ERROR = 2e-5
+"""How far templates may be off, in their norm, to be combinations of fewer curves."""
+
+FEWEST_FRAMES = 48
+"""With fewer frames, templates are not worth combining from other curves."""
+
+FEWEST_ROWS = 64
+"""Narrower bands would mean more path costs to keep than volumes to hold."""
+
+NOTHING = np.empty((0, 0, 0), np.float32)
+"""Stands for path costs at the border of the image, and for results nobody asks for."""
+
+
+def padded(labels: int) -> int:
+    """Return the number of labels, with those that pad them."""
+    return -(-labels // LANES) * LANES
+
+
+def volume_bytes(shape: tuple[int, int], labels: int, bands: int) -> int:
+    """Return what a search in that many bands holds: two volumes, and path costs between bands."""
+    height, width = shape
+    rows = -(-height // bands)
+    return 4 * padded(labels) * width * (2 * rows + 6 * (bands - 1))
+
+
+def band_count(shape: tuple[int, int], labels: int, allowed: float) -> int:
+    """Return the smallest number of bands that takes no more than `allowed` bytes.
+
+    If there is none, the number that takes least.
+    """
+    counts = range(1, max(shape[0] // FEWEST_ROWS, 1) + 1)
+    fitting = (count for count in counts if volume_bytes(shape, labels, count) <= allowed)
+    least = min(counts, key=lambda count: volume_bytes(shape, labels, count))
+    return next(fitting, least)
+
+
+def aligned(shape: tuple[int, ...]) -> Float:
+    """Return an uninitialised float32 array that starts at a multiple of 64 bytes.
+
+    Vectors that straddle two cache lines would take twice as long to load.
+    """
+    raw = np.empty(4 * math.prod(shape) + 64, np.uint8)
+    first = -raw.ctypes.data % 64
+    return raw[first : first + 4 * math.prod(shape)].view(np.float32).reshape(shape)
+
+
+def compressed(model: Model) -> tuple[Float, Float]:
+    """Return templates as combinations of as few curves as describe them.
+
+    Templates of neighbouring labels and widths are much alike: with many frames, a basis of some
+    dozens describes hundreds of them: their principal components.
+
+    Parameters
+    ----------
+    model : Model
+        Gives the templates of every scale.
+
+    Returns
+    -------
+    basis : ndarray of shape (scales, rank, n), float32
+        Orthonormal curves; none where that would save no work.
+    bank : ndarray of shape (scales, widths, rank, padded labels), float32
+        Each template in this basis.
+    """
+    n, labels = model.coordinate.n, model.labels
+    full = np.stack([bank.templates(labels) for bank in model.banks]).astype(np.float64)
+    scales, widths = full.shape[:2]
+    products = widths * padded(labels)
+    direct = np.zeros((scales, widths, n, padded(labels)), np.float32)
+    direct[..., :labels] = full.swapaxes(2, 3)
+    if n < FEWEST_FRAMES:
+        return NOTHING, direct
+    rank, parts = 1, []
+    for one in full.reshape(scales, -1, n):
+        # Principal curves, the most important first; a singular value decomposition takes longer.
+        curves = np.linalg.eigh(one.T @ one)[1][:, ::-1].T
+        coefficients = one @ curves.T
+        # Squared error of the worst template if only the first r curves are kept, for every r.
+        tail = np.cumsum(coefficients[:, ::-1] ** 2, axis=1)[:, ::-1].max(axis=0)
+        rank = max(rank, int(np.sum(tail > TEMPLATE_ERROR**2)))
+        parts.append((curves, coefficients))
+    if rank * (n + products) > n * products:
+        return NOTHING, direct
+    bank = np.zeros((scales, widths, rank, padded(labels)), np.float32)
+    for scale, (_, coefficients) in enumerate(parts):
+        kept = coefficients[:, :rank].reshape(widths, labels, rank)
+        bank[scale, ..., :labels] = kept.swapaxes(1, 2)
+    basis = np.stack([curves[:rank] for curves, _ in parts])
+    return np.ascontiguousarray(basis, np.float32), bank
+
+
+class Search:
+    """See `varfocus.minimise.search.Search` for the parameters.
+
+    Parameters
+    ----------
+    contrast : ndarray of shape (scales · n, H, W), uint16
+        From `varfocus.contrast.kernel_scales`.
+    bands : int
+        How many bands of rows.
+    empty : callable
+        ``empty(shape, dtype)`` makes what has the size of the image, and the path costs between
+        bands: by default in memory.
+    after_band : callable
+        Called whenever a band is done with.
+    """
+
+    def __init__(
+        self,
+        contrast: NDArray[np.uint16],
+        model: Model,
+        lost: Float,
+        ends: Float,
+        slope: float,
+        jump: Float,
+        bands: int = 1,
+        empty: Empty = np.empty,
+        after_band: Callable[[], None] = lambda: None,
+    ) -> None:
+        height, width = contrast.shape[1:]
+        if model.labels < WINDOW - 2:
+            raise ParameterError(
+                f"received {model.labels} labels", f"expected at least {WINDOW - 2}"
+            )
+        self._contrast, self._model, self._slope = contrast, model, slope
+        self._lost, self._jump = (np.ascontiguousarray(image, np.float32) for image in (lost, jump))
+        self._stride = padded(model.labels)
+        self._ends = np.zeros(self._stride, np.float32)
+        self._ends[: model.labels] = ends
+        self._noise = np.array(model.noise, np.float32)
+        self._basis, self._bank = compressed(model)
+        rows = -(-height // bands)
+        self._bands = [(top, min(top + rows, height)) for top in range(0, height, rows)]
+        self._volumes: tuple[Float, Float] | None = None
+        self._volume_shape = (rows, width, self._stride)
+        self._complete_once = False
+        self._windows: WindowTerm | None = None
+        self._empty, self._after_band = empty, after_band
+        self._alone: Float = empty((2, height, width), np.float32)
+        self._from_above: list[Float] = [NOTHING] * len(self._bands)
+        self._from_below: list[Float] = [NOTHING] * len(self._bands)
+
+    def start(self) -> Float:
+        """Return the label of the lowest semi-global cost."""
+        height, width = self._contrast.shape[1:]
+        labels: Float = self._empty((height, width), np.float32)
+        self._windows = window = WindowTerm(
+            self._empty((height, width, WINDOW), np.uint16),
+            self._empty((height, width), np.float32),
+            self._empty((height, width), np.int16),
+            np.empty(height, np.float64),
+            self._model.step,
+        )
+        for band in range(len(self._bands) - 1):
+            self._from_above[band + 1] = self._edge()
+            cost, _ = self._fill_cost(band)
+            self._sweep(band, cost, NOTHING, self._from_above[band + 1])
+            self._after_band()
+        for band in reversed(range(len(self._bands))):
+            leaving = NOTHING
+            if band > 0:
+                leaving = self._from_below[band - 1] = self._edge()
+            cost, total = self._complete(band, leaving)
+            rows = slice(*self._bands[band])
+            kernels.lowest(total, self._model.labels, labels[rows], thread_count())
+            kernels.lowest(cost, self._model.labels, self._alone[0, rows], thread_count())
+            self._value(cost, self._alone[0, rows], self._alone[1, rows])
+            kernels.cut_windows(
+                cost,
+                self._model.labels,
+                labels[rows],
+                window.samples[rows],
+                window.scale[rows],
+                window.base[rows],
+                window.offsets[rows],
+                thread_count(),
+            )
+            self._after_band()
+        self._let_go()
+        return labels
+
+    def term(self) -> WindowTerm:
+        """Return Σ C(d) around the start; it is not kept, for it is large."""
+        assert self._windows is not None, "start() comes first, and each term is given out once"
+        term, self._windows = self._windows, None
+        return term
+
+    def alone(self) -> tuple[Float, Float]:
+        """Return the label of each pixel's own lowest cost, and that cost; start() comes first."""
+        label, cost = self._alone
+        return label, cost
+
+    def _value(self, cost: Float, label: Float, out: Float) -> None:
+        """Write the cost at a label into `out`."""
+        unused = np.empty_like(label)
+        labels = self._model.labels
+        kernels.judge(cost, cost, labels, label, 0.0, 1, unused, unused, out, thread_count())
+
+    def judge(self, label: Float, distance: float, reach: int) -> tuple[Float, Float, Float]:
+        """Return lead, curvature and cost at a depth."""
+        label = np.ascontiguousarray(label)
+        lead, bend, value = self._empty((3, *label.shape), np.float32)
+        for band, (top, bottom) in enumerate(self._bands):
+            cost, total = self._complete(band, NOTHING)
+            rows = slice(top, bottom)
+            kernels.judge(
+                total,
+                cost,
+                self._model.labels,
+                label[rows],
+                distance,
+                reach,
+                lead[rows],
+                bend[rows],
+                value[rows],
+                thread_count(),
+            )
+            lead[rows] *= np.float32(1.0 / PATHS)
+            bend[rows] *= np.float32(1.0 / reach**2)
+            self._after_band()
+        self._let_go()
+        return lead, bend, value
+
+    def _let_go(self) -> None:
+        """Give back the volumes, unless they are complete and spare the work of the next time."""
+        if len(self._bands) > 1:
+            self._volumes = None
+
+    def _edge(self) -> Float:
+        edge: Float = self._empty((3, self._contrast.shape[2], self._stride), np.float32)
+        return edge
+
+    def _fill_cost(self, band: int) -> tuple[Float, Float]:
+        """Compute the costs of a band into the buffer, and return it with that of the sums."""
+        top, bottom = self._bands[band]
+        if self._volumes is None:
+            self._volumes = aligned(self._volume_shape), aligned(self._volume_shape)
+        cost, total = (volume[: bottom - top] for volume in self._volumes)
+        kernels.cost(
+            self._contrast,
+            self._basis,
+            self._bank,
+            self._noise,
+            self._ends,
+            1.0 / self._model.depth_of_well,
+            self._model.labels,
+            self._lost,
+            top,
+            cost,
+            thread_count(),
+        )
+        return cost, total
+
+    def _sweep(self, band: int, cost: Float, total: Float, leaving: Float) -> None:
+        """Carry the paths that come from above through a band."""
+        kernels.semi_global(
+            cost,
+            self._slope,
+            self._jump,
+            self._bands[band][0],
+            False,
+            self._from_above[band],
+            total,
+            leaving,
+            thread_count(),
+        )
+
+    def _complete(self, band: int, leaving: Float) -> tuple[Float, Float]:
+        """Return costs and semi-global sums of a band whose neighbours' paths are known."""
+        if self._complete_once and len(self._bands) == 1 and self._volumes is not None:
+            return self._volumes
+        cost, total = self._fill_cost(band)
+        self._sweep(band, cost, total, NOTHING)
+        kernels.semi_global(
+            cost,
+            self._slope,
+            self._jump,
+            self._bands[band][0],
+            True,
+            self._from_below[band],
+            total,
+            leaving,
+            thread_count(),
+        )
+        self._complete_once = True
+        return cost, total

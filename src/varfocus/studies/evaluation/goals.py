@@ -1,0 +1,212 @@
+"""The goals, and whether they are met: arithmetic on records, nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from varfocus.studies.evaluation.case import Group
+from varfocus.studies.evaluation.runs import JUDGED, Record
+from varfocus.studies.evaluation.scores import mean, ratio
+
+ALL_BUT_VARIANTS: tuple[Group, ...] = ("known", "unknown", "noisy", "jumps", "smooth")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A figure to reach on each of some scenes.
+
+    Attributes
+    ----------
+    words : str
+        On what, and which figure.
+    value : callable
+        The figure of a record; NaN where it does not apply.
+    limit : float
+        What it must not exceed, or reach.
+    groups : tuple of str
+        Scenes that it is asked of.
+    least : bool
+        Whether the limit is to be reached and not to be kept below.
+    percent : bool
+        Whether the figure is shown in per cent.
+    """
+
+    words: str
+    value: Callable[[Record], float]
+    limit: float
+    groups: tuple[Group, ...]
+    least: bool = False
+    percent: bool = False
+
+    def met(self, value: float) -> bool:
+        """Tell whether a figure meets the goal."""
+        return value >= self.limit if self.least else value <= self.limit
+
+    def shown(self, value: float) -> str:
+        """Return a figure for people."""
+        return f"{100 * value:.3g} %" if self.percent else f"{value:.2f}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a goal stands.
+
+    Attributes
+    ----------
+    goal : Goal
+        Which.
+    values : mapping of str to float
+        The figure of every scene, averaged over seeds.
+    """
+
+    goal: Goal
+    values: Mapping[str, float]
+
+    @property
+    def worst(self) -> str:
+        """Scene that is farthest from the goal."""
+        pick = min if self.goal.least else max
+        return pick(self.values, key=lambda scene: self.values[scene])
+
+    @property
+    def missed(self) -> list[str]:
+        """Scenes that miss the goal, the farthest first."""
+        missed = [scene for scene, value in self.values.items() if not self.goal.met(value)]
+        return sorted(missed, key=lambda s: self.values[s], reverse=not self.goal.least)
+
+    @property
+    def met(self) -> bool:
+        """Whether every scene meets it."""
+        return not self.missed
+
+    @property
+    def words(self) -> str:
+        """Met or missed, by how much and where."""
+        goal, value = self.goal, self.values[self.worst]
+        if goal.percent:
+            by = f"by {100 * abs(value - goal.limit):.2g} points"
+        else:
+            by = f"by {100 * abs(value / goal.limit - 1.0):.0f} %"
+        if self.met:
+            return f"met {by}"
+        return f"**missed** {by}; on {', '.join(self.missed)}"
+
+
+GOALS = (
+    Goal("Table-1 shapes, distances known: RMSE ÷ paper", lambda r: r.ratios.rmse, 0.5, ("known",)),
+    Goal(
+        "Table-1 shapes, distances unknown: RMSE ÷ paper",
+        lambda r: r.ratios.rmse,
+        0.7,
+        ("unknown",),
+    ),
+    Goal("Table-1 shapes, noise level 1.0: RMSE ÷ paper", lambda r: r.ratios.rmse, 0.6, ("noisy",)),
+    Goal("scenes with jumps: RMSE ÷ paper", lambda r: r.ratios.rmse, 0.45, ("jumps",)),
+    Goal(
+        "scenes with jumps: pixels off by > 1 frame ÷ paper",
+        lambda r: r.ratios.bad_one,
+        0.25,
+        ("jumps",),
+    ),
+    Goal("within 3 px of a jump: RMSE ÷ paper", lambda r: r.ratios.rmse_at, 0.45, ("jumps",)),
+    Goal(
+        "within 3 px of a jump: pixels off by > 1 frame ÷ paper",
+        lambda r: r.ratios.bad_at,
+        0.2,
+        ("jumps",),
+    ),
+    Goal(
+        "smooth surfaces of others (folders): RMSE ÷ paper",
+        lambda r: r.ratios.rmse,
+        0.28,
+        ("smooth",),
+    ),
+    Goal(
+        "gain, bit depth, order, flips: difference to the plain run ÷ its RMSE",
+        lambda r: math.nan if r.scene.swept else r.difference,
+        0.02,
+        ("variant",),
+        percent=True,
+    ),
+    Goal(
+        "few and many frames: difference to 15 frames ÷ their RMSE",
+        lambda r: r.difference if r.scene.swept else math.nan,
+        0.02,
+        ("variant",),
+        percent=True,
+    ),
+    Goal(
+        "few and many frames: RMSE ÷ that of 15 frames",
+        lambda r: r.change if r.scene.swept else math.nan,
+        1.02,
+        ("variant",),
+    ),
+    Goal(
+        "confidence: RMSE left without the least confident fifth",
+        lambda r: r.scores.kept,
+        0.5,
+        ALL_BUT_VARIANTS,
+    ),
+    Goal(
+        "confidence: right to 1 frame where it says ≥ 0.9",
+        lambda r: r.scores.sure_right,
+        0.97,
+        ALL_BUT_VARIANTS,
+        least=True,
+        percent=True,
+    ),
+    Goal("no scene lost: RMSE ÷ paper", lambda r: r.ratios.rmse, 1.0, ALL_BUT_VARIANTS),
+)
+
+CLASSIC = Goal(
+    "smooth surfaces of others (folders): RMSE ÷ plain 9×9 MLAP",
+    lambda _: math.nan,
+    1.0,
+    ("smooth",),
+)
+"""Compares two methods, so its figures do not come from one record."""
+
+
+def verdicts(records: Sequence[Record]) -> list[Verdict]:
+    """Return how the goals stand that can be judged by these records.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Of all methods, scenes and seeds; only the default method is judged.
+
+    Returns
+    -------
+    list of Verdict
+        Goals without any scene are left out.
+    """
+    ours = [record for record in records if record.method == JUDGED]
+    found = []
+    for goal in GOALS:
+        values = _values(ours, goal.groups, goal.value)
+        if values:
+            found.append(Verdict(goal, values))
+    classic = _values(
+        [record for record in records if record.method == "classic"],
+        CLASSIC.groups,
+        lambda r: r.scores.rmse,
+    )
+    best = _values(ours, CLASSIC.groups, lambda r: r.scores.rmse)
+    compared = {scene: ratio(best[scene], classic[scene]) for scene in best if scene in classic}
+    if compared:
+        found.append(Verdict(CLASSIC, compared))
+    return found
+
+
+def _values(
+    records: Sequence[Record], groups: Sequence[Group], value: Callable[[Record], float]
+) -> dict[str, float]:
+    """Return the mean over seeds by scene, without scenes that have none."""
+    by_scene: dict[str, list[float]] = {}
+    for record in records:
+        if record.scene.group in groups:
+            by_scene.setdefault(record.scene.name, []).append(value(record))
+    means = {scene: mean(values) for scene, values in by_scene.items()}
+    return {scene: value for scene, value in means.items() if not math.isnan(value)}

@@ -1,0 +1,158 @@
+"""What is measured of one depth map against the truth, as plain numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varfocus import depth
+from varfocus.studies import metrics
+from varfocus.studies.evaluation.case import Case, Map
+
+SURE = 0.9
+"""Confidence from which a depth is called sure."""
+
+DROPPED = 0.2
+"""Share of the least confident pixels that is left out for `Scores.kept`."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Errors of a depth map and quality of its confidence; NaN where nothing can be said.
+
+    Attributes
+    ----------
+    rmse, mae : float
+        Root mean square and mean absolute error, in the unit of the case.
+    bad_half, bad_one, bad_two : float
+        Share of pixels off by more than ½, 1 and 2 frames, in [0, 1].
+    rmse_at, rmse_near, rmse_away : float
+        RMSE in frames up to 3 px from a depth jump (see `jump_size`), from there to 8 px, beyond.
+    bad_at, bad_near, bad_away : float
+        Share of pixels off by more than a frame there.
+    missing : float
+        Share of pixels without an estimate.
+    calibration : float
+        Expected calibration error of the confidence, see `varfocus.studies.metrics.Reliability`.
+    sure, sure_right : float
+        Share of pixels of confidence ≥ 0.9, and the share of those that are right to one frame.
+    kept : float
+        RMSE in frames without the least confident fifth, divided by that of all pixels.
+    """
+
+    rmse: float
+    mae: float
+    bad_half: float
+    bad_one: float
+    bad_two: float
+    rmse_at: float
+    rmse_near: float
+    rmse_away: float
+    bad_at: float
+    bad_near: float
+    bad_away: float
+    missing: float
+    calibration: float
+    sure: float
+    sure_right: float
+    kept: float
+
+
+MEASURES = tuple(field.name for field in fields(Scores))
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """Scores together with the curves they come from."""
+
+    scores: Scores
+    reliability: metrics.Reliability
+    sparsification: metrics.Sparsification
+
+
+def judge(case: Case, index: Map, confidence: Map) -> Judgement:
+    """Measure a depth map and its confidence.
+
+    Parameters
+    ----------
+    case : Case
+        With the truth.
+    index, confidence : ndarray of shape (H, W), float32
+        What a method gave.
+
+    Returns
+    -------
+    Judgement
+        All of it.
+    """
+    truth = case.truth
+    physical = [depth.index_to_depth(each, case.positions) for each in (index, truth)]
+    bands = metrics.edge_band_errors(index, truth, jump=jump_size(len(case.stack)))
+    reliability = metrics.reliability(confidence, index, truth)
+    curve = metrics.sparsification(confidence, index, truth)
+    sure = np.isfinite(truth) & (confidence >= SURE)
+    scores = Scores(
+        rmse=metrics.rmse(*physical),
+        mae=metrics.mae(*physical),
+        bad_half=metrics.bad_pixels(index, truth, 0.5),
+        bad_one=metrics.bad_pixels(index, truth, 1.0),
+        bad_two=metrics.bad_pixels(index, truth, 2.0),
+        rmse_at=bands["at"].rmse,
+        rmse_near=bands["near"].rmse,
+        rmse_away=bands["away"].rmse,
+        bad_at=bands["at"].bad,
+        bad_near=bands["near"].bad,
+        bad_away=bands["away"].bad,
+        missing=metrics.missing(index, truth),
+        calibration=reliability.expected_error,
+        sure=float(sure.sum() / max(np.isfinite(truth).sum(), 1)),
+        sure_right=1.0 - metrics.bad_pixels(index[sure], truth[sure]),
+        kept=ratio(float(np.interp(DROPPED, curve.dropped, curve.rmse)), float(curve.rmse[0])),
+    )
+    return Judgement(scores, reliability, curve)
+
+
+def jump_size(n: int) -> float:
+    """Return the least jump of the depth in frames: one, or 1/14 of the range if that is more.
+
+    With hundreds of frames a gentle slope rises by more than one from pixel to pixel.
+    """
+    return max(1.0, (n - 1) / 14.0)
+
+
+def ratio(value: float, reference: float) -> float:
+    """Return value/reference; nothing (NaN) of nothing, infinity for something of nothing."""
+    if reference == 0.0:
+        return float("nan") if value == 0.0 else float("inf")
+    return value / reference
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of what is not NaN; NaN of nothing."""
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def mean_scores(scores: Sequence[Scores]) -> Scores:
+    """Return the mean of every measure over several stacks."""
+    return Scores(**{name: mean([getattr(each, name) for each in scores]) for name in MEASURES})
+
+
+def least(scores: Sequence[Scores]) -> Scores:
+    """Return the smallest of every measure: for errors, the best of several runs at each."""
+    return Scores(
+        **{name: _smallest([getattr(each, name) for each in scores]) for name in MEASURES}
+    )
+
+
+def rms(values: NDArray[np.float32]) -> float:
+    """Return the root mean square."""
+    return float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
+
+
+def _smallest(values: Sequence[float]) -> float:
+    known = [value for value in values if not np.isnan(value)]
+    return min(known) if known else float("nan")
