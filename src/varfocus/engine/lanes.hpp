@@ -1,4 +1,4 @@
-// Sixteen floats side by side, for the loops that no compiler keeps in registers by itself.
+// Eight floats side by side, for the loops that no compiler keeps in registers by itself.
 //
 // GCC and Clang have such a type and split it as the instruction set demands; elsewhere it is an
 // array. Arguments go by reference: the ABI of wide vectors depends on the instruction set.
@@ -14,7 +14,7 @@
 
 namespace varfocus {
 
-constexpr int LANES = 16;
+constexpr int LANES = 8;
 
 #if defined(__GNUC__)
 
