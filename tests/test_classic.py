@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from varfocus.contrast import box_mean
+from varfocus.contrast.peak import PeakSearch
 from varfocus.errors import ParameterError
 from varfocus.methods.classic import (
-    PeakSearch,
     classic_index,
     default_gauss_step,
     gauss_peak,

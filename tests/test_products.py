@@ -26,7 +26,7 @@ from varfocus.export import fields
 from varfocus.export.products import PRODUCTS, Calibration, Shape, make_product
 from varfocus.export.saved import load_result
 from varfocus.stack import FocusStack
-from varfocus.surface import coarsened, coarsening, height_mesh, torn_triangles
+from varfocus.surface.mesh import coarsened, coarsening, height_mesh, torn_triangles
 from varfocus.units import PixelSize
 
 METRES = {"focus": [0, 5, 10], "unit": "um", "pixel_size": (2.0, 2.0, "um")}

@@ -13,10 +13,9 @@ from varfocus import depth as depth_module
 from varfocus.contrast import box_mean
 from varfocus.energy import ContrastTerm, energy
 from varfocus.energy.operators import K, ScreenedPoisson, laplacian_eigenvalues, norm_21, project
-from varfocus.engine import admm as native_admm
 from varfocus.errors import ParameterError, SolverError
 from varfocus.methods.paper import fitting_degree
-from varfocus.minimise import linearised_admm, primal_dual, pyramid, quadratic_penalty
+from varfocus.minimise import kernel_admm, linearised_admm, primal_dual, pyramid, quadratic_penalty
 from varfocus.minimise.kernel_admm import _solve
 from varfocus.minimise.primal_dual import State, finer, halve, iterate
 from varfocus.params import Params, SolverParams
@@ -26,7 +25,7 @@ from varfocus.stack import FocusStack
 from varfocus.studies.metrics import rmse
 
 # The kernels' threads are to be tested on small images too.
-always_threaded = mock.patch.object(native_admm, "THREADED_PIXELS", 0)
+always_threaded = mock.patch.object(kernel_admm, "THREADED_PIXELS", 0)
 
 
 @given(seeds, shapes, windows, threads)
