@@ -36,9 +36,9 @@ from varfocus.app.jobs import (
     ShowFrame,
     Solve,
 )
+from varfocus.app.queue import JobQueue, Report
 from varfocus.app.schema import NOT_OFFERED
 from varfocus.app.tiles import read_tile
-from varfocus.app.worker import Report, Worker
 from varfocus.errors import InputError, ParameterError, VarfocusError
 from varfocus.export import MASK, images
 from varfocus.export.saved import SavedResult
@@ -119,7 +119,7 @@ class Workspace:
         def report(message: Report) -> None:
             loop.call_soon_threadsafe(self._hear, message)
 
-        self._quick, self._thorough = Worker(report), Worker(report, patient=True)
+        self._quick, self._thorough = JobQueue(report), JobQueue(report, background=True)
 
     def close(self) -> None:
         """End the workers and remove every trace."""

@@ -12,13 +12,13 @@ from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from varfocus.batch.conduct import Listener, conduct, locked
+from varfocus.batch.dispatch import Listener, dispatch, locked
 from varfocus.batch.dry_run import planned_rows
-from varfocus.batch.order import Patience
 from varfocus.batch.stacks import Names, Stack, keep_out
 from varfocus.batch.summary import Summary, in_words, result_words
+from varfocus.batch.task import RetryPolicy
 from varfocus.batch.watch import arrivals
-from varfocus.batch.work import Hands, plan, prepared, stack_at
+from varfocus.batch.work import WorkerOptions, plan, prepared, stack_at
 from varfocus.cli.console import Board, Narrator, Talk, TalkOptions, table
 from varfocus.cli.depth import (
     ALIGNMENT,
@@ -67,8 +67,8 @@ def batch(
     dry_run: Annotated[bool, Parameter(negative=())] = False,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     cluster: str = LOCAL,
-    hands: Annotated[Hands, WORK] = Hands(),
-    patience: Annotated[Patience, WORK] = Patience(),
+    workers: Annotated[WorkerOptions, WORK] = WorkerOptions(),
+    retry: Annotated[RetryPolicy, WORK] = RetryPolicy(),
     watch: Annotated[bool, Parameter(negative=(), group=WATCH)] = False,
     settle: Annotated[float, Parameter(group=WATCH)] = SETTLE,
     frames: Annotated[int | None, Parameter(group=WATCH)] = None,
@@ -149,7 +149,7 @@ def batch(
             narrator.warn(f"{output} cannot be locked: see that no second batch writes there")
         client = None if cluster == LOCAL else held.enter_context(_client(cluster))
         count = None if watch else len(stacks)
-        ready = held.enter_context(prepared(client, hands, resources, count))
+        ready = held.enter_context(prepared(client, workers, resources, count))
         if watch:
             root, names = Path(source[0]), Names()
             coming: Iterator[Stack | None] = (
@@ -163,7 +163,7 @@ def batch(
         summary = Summary(output, count, shlex.join(["varfocus", *sys.argv[1:]]))
         try:
             with _terminating(), narrator.board(count) as board:
-                conduct(
+                dispatch(
                     coming,
                     ready.runner,
                     ready.events,
@@ -171,7 +171,7 @@ def batch(
                     summary,
                     Reporter(board, narrator),
                     max_memory=ready.max_memory,
-                    patience=patience,
+                    retry=retry,
                     overwrite=overwrite,
                 )
         except KeyboardInterrupt:
