@@ -29,7 +29,7 @@ from varfocus.batch.stacks import Stack, find
 from varfocus.batch.task import RetryPolicy, task_for
 from varfocus.batch.watch import arrivals
 from varfocus.errors import InputError, NoFramesError, OutputError, ParameterError
-from varfocus.job import Job
+from varfocus.job import Job, to_command
 
 PATIENCE = 240
 """Seconds after which a test that waits for processes gives up; the machine may be busy."""
@@ -197,7 +197,7 @@ def test_a_json_manifest_says_the_same(tmp_path):
     path.write_text(json.dumps([{"stack": "a", "alpha": 0.25}, {"stack": "c", "auto_order": True}]))
     first, second = read_manifest(path, Job(()))
     assert first.job.params.method == "paper"
-    assert first.job.command("a").endswith("-o a --method=paper --alpha=0.25")
+    assert to_command(first.job, "a").endswith("-o a --method paper --alpha 0.25")
     assert second.job.params.align.auto_order
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import varfocus
 from varfocus.batch.stacks import Stack
 from varfocus.errors import ParameterError
+from varfocus.job import to_command
 from varfocus.units import parse_size
 
 PART = ".part"
@@ -83,7 +84,7 @@ def task_for(
         "folder": str(Path.cwd()),
         "output": str(place),
         "part": str(place.with_name(f".{place.name}.{secrets.token_hex(4)}{PART}")),
-        "command": stack.job.command(stack.name),
+        "command": to_command(stack.job, stack.name),
         "max_memory": max_memory,
         "most_bytes": parse_size(max_memory),
         "time_limit": retry.time_limit,

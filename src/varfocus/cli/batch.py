@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,36 +18,9 @@ from varfocus.batch.task import RetryPolicy
 from varfocus.batch.watch import arrivals
 from varfocus.batch.work import WorkerOptions, plan, prepared, stack_at
 from varfocus.cli.console import Board, Narrator, Talk, TalkOptions, table
-from varfocus.cli.depth import (
-    ALIGNMENT,
-    AREA,
-    CLASSIC,
-    CONTRAST,
-    FUSION,
-    MINIMISATION,
-    RESOURCES,
-    ROBUST,
-)
-from varfocus.cli.source import FocusOptions
+from varfocus.cli.options import JobOptions, ResourceOptions, called_as
 from varfocus.errors import BatchError, ParameterError, UsageError
-from varfocus.export.tiled import TiledFormat
-from varfocus.io.calibration import Focus
-from varfocus.job import Job
-from varfocus.params import (
-    DEFAULT_METHOD,
-    AlignParams,
-    AreaParams,
-    ClassicParams,
-    ContrastParams,
-    CurveParams,
-    FuseParams,
-    Method,
-    Params,
-    Resources,
-    RobustParams,
-    SolverParams,
-    StartParams,
-)
+from varfocus.params import Resources
 
 WORK = Parameter(name="*", group=Group("Work", sort_key=0.5))
 WATCH = Group("Watch", sort_key=0.7)
@@ -72,21 +43,8 @@ def batch(
     watch: Annotated[bool, Parameter(negative=(), group=WATCH)] = False,
     settle: Annotated[float, Parameter(group=WATCH)] = SETTLE,
     frames: Annotated[int | None, Parameter(group=WATCH)] = None,
-    method: Method = DEFAULT_METHOD,
-    report: bool = True,
-    tiled_format: TiledFormat = "tiff",
-    focus: FocusOptions = Focus(),
-    area: Annotated[AreaParams, AREA] = AreaParams(),
-    align: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
-    robust: Annotated[RobustParams, ROBUST] = RobustParams(),
-    contrast: Annotated[ContrastParams, CONTRAST] = ContrastParams(),
-    curve: Annotated[CurveParams, CONTRAST] = CurveParams(),
-    start: Annotated[StartParams, MINIMISATION] = StartParams(),
-    solve: Annotated[SolverParams, MINIMISATION] = SolverParams(),
-    classic: Annotated[ClassicParams, CLASSIC] = ClassicParams(),
-    fusion: Annotated[FuseParams, FUSION] = FuseParams(),
-    keep_gps: Annotated[bool, Parameter(negative=(), group=FUSION.group)] = False,
-    resources: Annotated[Resources, RESOURCES] = Resources(),
+    options: JobOptions = JobOptions(),
+    resources: ResourceOptions = Resources(),
     talk: TalkOptions = Talk(),
 ) -> None:
     """Do many stacks, each into a folder of its own as varfocus depth would.
@@ -117,19 +75,9 @@ def batch(
         With --watch: seconds without a change after which a stack is complete.
     frames
         With --watch: frames that a complete stack has at least.
-    method
-        As for varfocus depth.
-    report
-        Write report.html for every stack.
-    tiled_format
-        How maps of stacks that do not fit into memory are written: "tiff" for tiled BigTIFF,
-        "zarr" for OME-Zarr.
-    keep_gps
-        Let fused.png tell where the frames were taken; the rest of EXIF is always kept.
     """
     narrator = Narrator(talk)
-    params = Params(method, contrast, curve, start, solve, classic, robust, align, fusion, area)
-    common = Job((), params, focus, report, keep_gps, tiled_format)
+    common = options.job()
     if watch:
         _check_watch(source, settle, frames, dry_run)
         keep_out(source, output)
@@ -160,7 +108,7 @@ def batch(
         else:
             coming = iter(stacks)
             narrator.say(f"{len(stacks)} stack{'s' * (len(stacks) != 1)}, {ready.words}.")
-        summary = Summary(output, count, shlex.join(["varfocus", *sys.argv[1:]]))
+        summary = Summary(output, count, called_as())
         try:
             with _terminating(), narrator.board(count) as board:
                 dispatch(
