@@ -3,7 +3,7 @@
 In turn and several times, so that a busy machine slows all alike: one worker, as many as there are
 processors, and a Dask cluster of as many workers of one thread, scheduler and workers being
 processes of their own. Rates are taken from the first stack that ends to the last, so that the
-start of processes does not count. Then: orders that do nothing, for the cost of the cluster alone;
+start of processes does not count. Then: tasks that do nothing, for the cost of the cluster alone;
 the same batch again, for the cost of recognising what is finished; and the search for stacks.
 
     python benchmarks/batch.py [--stacks 40] [--rounds 3]
@@ -35,17 +35,17 @@ from files import markdown
 
 from varfocus import batch, simulate
 from varfocus.batch import cluster as clusters
-from varfocus.batch.conduct import Listener, conduct
-from varfocus.batch.order import Patience, order_for
+from varfocus.batch.dispatch import Listener, dispatch
 from varfocus.batch.stacks import Stack, find
 from varfocus.batch.summary import Summary
-from varfocus.batch.work import Hands, plan, prepared
+from varfocus.batch.task import RetryPolicy, task_for
+from varfocus.batch.work import WorkerOptions, plan, prepared
 from varfocus.engine import processors
 from varfocus.job import Job
 from varfocus.params import Resources
 
 SHAPE, FRAMES = (256, 256), 15
-EMPTY_ORDERS = 1000
+EMPTY_TASKS = 1000
 
 
 class Stopwatch(Listener):
@@ -111,40 +111,40 @@ def children_cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def nothing(order: dict[str, Any], topic: str, ticket: tuple[int, int], threads: int) -> None:
+def nothing(task: dict[str, Any], topic: str, attempt: tuple[int, int], threads: int) -> None:
     """Stand in for the work: report an outcome at once."""
-    del order, threads
+    del task, threads
     facts = {"confidence": 1.0, "warnings": [], "minimum": 0.0, "maximum": 1.0, "unit": "frames"}
     facts |= {"frames": 15, "width": 256, "height": 256, "method": "robust", "unknown_pixels": 0}
     outcome = {"status": "done", "seconds": 0.0, "facts": facts}
-    get_worker().log_event(topic, {"ticket": list(ticket), "outcome": outcome})
+    get_worker().log_event(topic, {"attempt": list(attempt), "outcome": outcome})
 
 
-def empty_orders(client: Client, scheduler: psutil.Process, folder: Path) -> list[float]:
-    """Return what an order that does nothing costs.
+def empty_tasks(client: Client, scheduler: psutil.Process, folder: Path) -> list[float]:
+    """Return what a task that does nothing costs.
 
     In seconds of the clock, of the scheduler's processor and of our own.
     """
-    stack, watch, ours = Stack("a", Job(("a",))), Stopwatch(), clusters.attend_here
-    clusters.attend_here = nothing
+    stack, watch, ours = Stack("a", Job(("a",))), Stopwatch(), clusters.run_task_here
+    clusters.run_task_here = nothing
     before, own = cpu(scheduler), time.process_time()
     try:
-        with prepared(client, Hands(), Resources(), EMPTY_ORDERS) as ready:
-            conduct(
-                iter([stack] * EMPTY_ORDERS),
+        with prepared(client, WorkerOptions(), Resources(), EMPTY_TASKS) as ready:
+            dispatch(
+                iter([stack] * EMPTY_TASKS),
                 ready.runner,
                 ready.events,
                 folder,
-                Summary(folder, EMPTY_ORDERS),
+                Summary(folder, EMPTY_TASKS),
                 watch,
                 max_memory="1GB",
-                patience=Patience(),
+                retry=RetryPolicy(),
                 overwrite=False,
             )
     finally:
-        clusters.attend_here = ours
+        clusters.run_task_here = ours
     own = time.process_time() - own
-    return [1 / watch.rate, (cpu(scheduler) - before) / EMPTY_ORDERS, own / EMPTY_ORDERS]
+    return [1 / watch.rate, (cpu(scheduler) - before) / EMPTY_TASKS, own / EMPTY_TASKS]
 
 
 def measure(folder: Path, stacks: int, rounds: int) -> list[str]:
@@ -173,16 +173,20 @@ def measure(folder: Path, stacks: int, rounds: int) -> list[str]:
                     schedulers.append(used / stacks)
                 elif way["workers"] == 1:
                     works.append((children_cpu() - work) / stacks)
-        each, busy, own = empty_orders(client, scheduler, folder)
+        each, busy, own = empty_tasks(client, scheduler, folder)
     again = Stopwatch()
     batch.run(root, folder / "out0", workers=1, listener=again)
     began = time.perf_counter()
     find([root], folder / "nowhere")
     finding = (time.perf_counter() - began) / stacks
     planned, _ = plan([root], folder / "nowhere", Job(()))
-    patience = Patience()
-    order = order_for(
-        planned[0], folder, max_memory="1GB", patience=patience, overwrite=False, thumbnails=False
+    task = task_for(
+        planned[0],
+        folder,
+        max_memory="1GB",
+        retry=RetryPolicy(),
+        overwrite=False,
+        thumbnails=False,
     )
     one = statistics.median(rates["1 worker"])
     ratios = {
@@ -196,14 +200,14 @@ def measure(folder: Path, stacks: int, rounds: int) -> list[str]:
     costs = [
         ["the work itself, one worker of one thread", f"{1e3 / one:.0f} ms"],
         ["– processor time of it", f"{1e3 * statistics.median(works):.0f} ms"],
-        ["an order that does nothing, through the cluster and back", f"{1e3 * each:.1f} ms"],
+        ["a task that does nothing, through the cluster and back", f"{1e3 * each:.1f} ms"],
         ["– processor time of the scheduler", f"{1e3 * busy:.2f} ms"],
         ["– processor time of the batch command", f"{1e3 * own:.2f} ms"],
         [
             "scheduler's processor in a real batch, reports of progress included",
             f"{1e3 * statistics.median(schedulers):.1f} ms, beyond {1e3 * idle:.0f} ms a second",
         ],
-        ["an order, as it goes through the scheduler", f"{len(json.dumps(order))} bytes"],
+        ["a task, as it goes through the scheduler", f"{len(json.dumps(task))} bytes"],
         [
             "recognising a finished stack, one worker",
             f"{1e3 / again.rate:.0f} ms ({size / stacks * again.rate / 1e6:.0f} MB/s)",

@@ -188,7 +188,7 @@ def steer(page: Page, name: str) -> None:
 KINDS = {
     "--type=renderer": "page",
     "--type=gpu": "drawing",
-    "spawn_main": "workers",
+    "varfocus.app.process": "workers",
     "varfocus app": "server",
     "chromium": "browser",
 }

@@ -22,7 +22,6 @@ from varfocus.errors import InputError
 from varfocus.export import images
 from varfocus.io import read_stack
 from varfocus.io.calibration import Focus, calibrated
-from varfocus.io.calibration import words as options_as_words
 from varfocus.params import STAGES_OF_METHOD, Params
 from varfocus.simulation import simulate
 
@@ -254,7 +253,7 @@ def test_the_command_repeats_the_result(
 ) -> None:
     monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
     stack = calibrated(read_stack(str(shots), reverse=said.reverse), said)
-    page = server.Page(stack, [str(shots)], options_as_words(said.asked()))
+    page = server.Page(stack, [str(shots)], said)
     with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}") as client:
         client.get(f"/?token={TOKEN}")
         ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
@@ -283,8 +282,8 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
 
     @contextmanager
-    def open_page(content, source=(), options=()):
-        page = server.Page(content, source, options)
+    def open_page(content, source=()):
+        page = server.Page(content, source)
         application = server.application(page, TOKEN, (HOST,))
         with TestClient(application, base_url=f"http://{HOST}") as client:
             client.get(f"/?token={TOKEN}")
@@ -490,9 +489,7 @@ def test_the_logic_of_the_page_in_its_own_tests() -> None:
 def test_no_command_is_better_than_a_wrong_one(shots: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
     said = Focus(z_step="2um")
-    page = server.Page(
-        calibrated(read_stack(str(shots)), said), [str(shots)], options_as_words(said.asked())
-    )
+    page = server.Page(calibrated(read_stack(str(shots)), said), [str(shots)], said)
     with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}") as client:
         client.get(f"/?token={TOKEN}")
         ids = [f["id"] for f in client.get("/api/state").json()["frames"]]

@@ -22,14 +22,14 @@ from PIL import Image
 
 from command_line import files_below, varfocus
 from varfocus import batch, simulate
-from varfocus.batch import crew as crews
-from varfocus.batch.conduct import locked
+from varfocus.batch import pool as pools
+from varfocus.batch.dispatch import locked
 from varfocus.batch.manifest import read_manifest
-from varfocus.batch.order import Patience, order_for
 from varfocus.batch.stacks import Stack, find
+from varfocus.batch.task import RetryPolicy, task_for
 from varfocus.batch.watch import arrivals
 from varfocus.errors import InputError, NoFramesError, OutputError, ParameterError
-from varfocus.job import Job
+from varfocus.job import Job, to_command
 
 PATIENCE = 240
 """Seconds after which a test that waits for processes gives up; the machine may be busy."""
@@ -197,7 +197,7 @@ def test_a_json_manifest_says_the_same(tmp_path):
     path.write_text(json.dumps([{"stack": "a", "alpha": 0.25}, {"stack": "c", "auto_order": True}]))
     first, second = read_manifest(path, Job(()))
     assert first.job.params.method == "paper"
-    assert first.job.command("a").endswith("-o a --method=paper --alpha=0.25")
+    assert to_command(first.job, "a").endswith("-o a --method paper --alpha 0.25")
     assert second.job.params.align.auto_order
 
 
@@ -399,15 +399,14 @@ def test_too_little_memory_is_one_failed_stack_each(plate, tmp_path, capsys):
 
 
 @pytest.fixture
-def order(plate, tmp_path):
+def task(plate, tmp_path):
     name = sorted(plate[1])[-1]
     stack = Stack(name, Job((str(plate[0] / name),)))
-    patience = Patience(time_limit=None)
-    return order_for(
+    return task_for(
         stack,
         tmp_path / "out",
         max_memory="2GB",
-        patience=patience,
+        retry=RetryPolicy(time_limit=None),
         overwrite=False,
         thumbnails=False,
     )
@@ -423,9 +422,9 @@ def working() -> list[int]:
     return found
 
 
-def attended(order, disturb=None, **patience):
-    """Do an order while its process is disturbed as soon as it says its first word."""
-    crew, pids = crews.Crew(10**9, 1, 1), []
+def disturbed(task, disturb=None, **limits):
+    """Do a task while its process is disturbed as soon as it says its first word."""
+    pool, pids = pools.Pool(10**9, 1, 1), []
 
     def progress(stage, done, total):
         if stage and not pids:
@@ -434,47 +433,47 @@ def attended(order, disturb=None, **patience):
                 os.kill(pids[0], disturb)
 
     try:
-        return crews.attend({**order, **patience}, crew, progress)
+        return pools.run_task({**task, **limits}, pool, progress)
     finally:
-        crew.close()
+        pool.close()
 
 
-def test_a_process_that_dies_is_a_lost_attempt(order):
-    outcome = attended(order, signal.SIGKILL)
+def test_a_process_that_dies_is_a_lost_attempt(task):
+    outcome = disturbed(task, signal.SIGKILL)
     assert outcome["status"] == "lost"
     assert "SIGKILL" in outcome["message"]
-    assert not [name for name in files_below(Path(order["output"]).parents[1]) if "part" in name]
+    assert not [name for name in files_below(Path(task["output"]).parents[1]) if "part" in name]
 
 
-def test_a_process_that_freezes_is_ended_at_the_time_limit(order):
-    outcome = attended(order, signal.SIGSTOP, time_limit=3)
+def test_a_process_that_freezes_is_ended_at_the_time_limit(task):
+    outcome = disturbed(task, signal.SIGSTOP, time_limit=3)
     assert outcome["status"] == "lost"
     assert "not done within 3 s" in outcome["message"]
     assert working() == []
 
 
-def test_a_silent_process_is_taken_for_hung(order, monkeypatch):
-    monkeypatch.setattr(crews, "LONGEST_SILENCE", 2.0)
-    assert "taken for hung" in attended(order, signal.SIGSTOP)["message"]
+def test_a_silent_process_is_taken_for_hung(task, monkeypatch):
+    monkeypatch.setattr(pools, "LONGEST_SILENCE", 2.0)
+    assert "no sign of life" in disturbed(task, signal.SIGSTOP)["message"]
 
 
-def test_a_process_that_takes_too_much_memory_is_ended(order, monkeypatch):
-    monkeypatch.setattr(crews, "SPARE_BYTES", 10**6)
-    outcome = attended(order, most_bytes=10**7)
+def test_a_process_that_takes_too_much_memory_is_ended(task, monkeypatch):
+    monkeypatch.setattr(pools, "SPARE_BYTES", 10**6)
+    outcome = disturbed(task, most_bytes=10**7)
     assert outcome["status"] == "lost"
     assert "--max-memory" in outcome["message"]
 
 
 def test_stacks_wait_for_memory_and_share_the_processors():
-    crew = crews.Crew(budget=100, places=4)
-    with crew.room(60):
-        crew.stopped.set()
-        with pytest.raises(crews.Stopped), crew.room(60):
+    pool = pools.Pool(budget=100, size=4)
+    with pool.reserved(60):
+        pool.stopped.set()
+        with pytest.raises(pools.Stopped), pool.reserved(60):
             raise AssertionError("there was no room")
-        crew.stopped.clear()
-        with crew.room(40) as threads:
+        pool.stopped.clear()
+        with pool.reserved(40) as threads:
             assert threads >= 1
-    with crew.room(1000) as threads:  # too large for the budget: alone, with all processors
+    with pool.reserved(1000) as threads:  # too large for the budget: alone, with all processors
         assert threads == len(os.sched_getaffinity(0))
 
 

@@ -257,7 +257,7 @@ def test_nothing_is_written_but_atomically():
         "app/server.py",
         "app/tiles.py",
         "app/workspace.py",
-        "batch/process.py",  # a word to the system, not a file
+        "workers/child.py",  # a word to the system, not a file
         "cli/app.py",  # temporary, too
         "evaluation/memory.py",
     }

@@ -28,7 +28,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from varfocus.app import guard, jobs, server, worker
+from varfocus.app import guard, jobs, queue, server
 from varfocus.cli import app as app_command
 from varfocus.errors import OutputError, TooLargeError
 from varfocus.export import images
@@ -401,7 +401,7 @@ def heard(reports: list, wanted: int, seconds: float = 60) -> list:
     ids=["crash", "killed", "memory"],
 )
 def test_what_a_job_does_harms_that_job_alone(reports, job, words, monkeypatch) -> None:
-    one = worker.Worker(reports.append)
+    one = queue.JobQueue(reports.append)
     try:
         one.send(job)
         (failed,) = heard(reports, 1)
@@ -414,30 +414,30 @@ def test_what_a_job_does_harms_that_job_alone(reports, job, words, monkeypatch) 
 
 
 def test_a_silent_job_is_given_up(reports) -> None:
-    one = worker.Worker(reports.append, most_silent=3.0)
+    one = queue.JobQueue(reports.append, most_silent=3.0)
     try:
         one.send(Fine())  # begun, so that only silence is measured
         heard(reports, 1)
         one.send(Endless())
         failed = heard(reports, 2)[1]
         assert (failed["id"], failed["kind"]) == (7, "failed")
-        assert "no sign of life for 3 seconds" in failed["message"]
+        assert "no sign of life for 3 s" in failed["message"]
     finally:
         one.stop()
 
 
 def test_the_queue_is_bounded_and_sending_never_waits(reports) -> None:
-    one = worker.Worker(reports.append)
+    one = queue.JobQueue(reports.append)
     try:
         for _ in range(2):
-            for k in range(worker.MOST_WAITING):
+            for k in range(queue.MOST_WAITING):
                 job = Endless()
                 job.id, job.bulk = k, bytes(100_000)  # more than a pipe holds
                 one.send(job)
             with pytest.raises(TooLargeError, match="64 others wait"):
                 one.send(Fine())
             one.restart()
-            assert len(reports) == worker.MOST_WAITING
+            assert len(reports) == queue.MOST_WAITING
             assert {report["kind"] for report in reports} == {"dropped"}
             reports.clear()
     finally:
@@ -445,12 +445,11 @@ def test_the_queue_is_bounded_and_sending_never_waits(reports) -> None:
 
 
 def test_a_worker_that_dies_idle_is_replaced(reports) -> None:
-    one = worker.Worker(reports.append)
+    one = queue.JobQueue(reports.append)
     try:
         one.send(Fine())
         heard(reports, 1)
-        one._process.kill()
-        one._process.join()
+        one._worker.kill()
         one.send(Fine())
         assert len(heard(reports, 2)) == 2
     finally:

@@ -15,7 +15,7 @@ from varfocus import export, mosaic, plan
 from varfocus.errors import OutputError
 from varfocus.export.atomic import prepare_folder
 from varfocus.export.tiled import TiledFormat
-from varfocus.io.calibration import Focus, open_stack, words
+from varfocus.io.calibration import Focus, open_stack
 from varfocus.params import DEFAULT_METHOD, Limits, Params, Resources
 from varfocus.pipeline import run, settled_method
 from varfocus.progress import Progress, silent
@@ -64,10 +64,6 @@ class Job:
             options["tiled_format"] = self.tiled_format
         return {k: str(v) if isinstance(v, Path) else v for k, v in options.items()}
 
-    def command(self, output: str) -> str:
-        """Return the command line that does this job."""
-        return shlex.join(["varfocus", "depth", *self.source, "-o", output, *words(self.asked())])
-
     def as_data(self) -> dict[str, Any]:
         """Return what `from_data` needs to make the same job, as JSON can carry it."""
         focus = {k: str(v) if isinstance(v, Path) else v for k, v in asdict(self.focus).items()}
@@ -95,6 +91,33 @@ class Job:
             data["keep_gps"],
             data["tiled_format"],
         )
+
+
+def to_command(job: Job, output: str) -> str:
+    """Return the command line that does a job, as people would type it.
+
+    Parameters
+    ----------
+    job : Job
+        What was asked for; options at their defaults are left out.
+    output : str
+        Folder for the results.
+
+    Returns
+    -------
+    str
+        Such as ``varfocus depth shots -o result --smoothness 2.0 --no-report``, quoted for a shell.
+    """
+    words = ["varfocus", "depth", *job.source, "-o", output]
+    for name, value in job.asked().items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        elif str(value).startswith("-"):  # not to be taken for another option
+            words.append(f"--{flag}={value}")
+        else:
+            words += [f"--{flag}", str(value)]
+    return shlex.join(words)
 
 
 def produce(

@@ -6,6 +6,8 @@ raises; the library lets the exception through and leaves nothing half done behi
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
@@ -40,3 +42,25 @@ def track(items: Iterable[T], stage: str, total: int, progress: Progress) -> Ite
     for done, item in enumerate(items, start=1):
         yield item
         progress(stage, done, total)
+
+
+def throttled(listener: Progress, seconds: float) -> Progress:
+    """Return a listener that passes on the beginning and end of a stage, and little in between.
+
+    Parameters
+    ----------
+    listener : callable
+        Hears of what is passed on.
+    seconds : float
+        Time between two reports of one stage, at least; its last report always comes.
+    """
+    stage_before, at = "", -math.inf
+
+    def progress(stage: str, done: int, total: int) -> None:
+        nonlocal stage_before, at
+        now = time.monotonic()
+        if stage != stage_before or now - at >= seconds or done == total:
+            stage_before, at = stage, now
+            listener(stage, done, total)
+
+    return progress

@@ -32,6 +32,7 @@ from varfocus.export import images
 from varfocus.export.products import PRODUCTS
 from varfocus.export.saved import SavedResult
 from varfocus.io import read_stack
+from varfocus.io.calibration import Focus
 from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
 
@@ -74,17 +75,19 @@ class Page:
     ----------
     content : FocusStack, SavedResult or None
         What to begin with: frames, or a result.
-    source, options : sequence of str
-        What the user called them, and said about them, on the command line.
+    source : sequence of str
+        What the user called them on the command line.
+    focus : Focus
+        What was said about them there.
     """
 
     def __init__(
         self,
         content: FocusStack | SavedResult | None = None,
         source: Sequence[str] = (),
-        options: Sequence[str] = (),
+        focus: Focus = Focus(),
     ) -> None:
-        self._content, self._source, self._options = content, source, options
+        self._content, self._source, self._focus = content, source, focus
         self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
         self._uploads = 0
 
@@ -94,7 +97,7 @@ class Page:
         self.workspace = Workspace(self._publish)
         try:
             if isinstance(self._content, FocusStack):
-                self.workspace.open(self._content, self._source, self._options)
+                self.workspace.open(self._content, self._source, self._focus)
             elif self._content is not None:
                 self.workspace.open_result(self._content)
             yield

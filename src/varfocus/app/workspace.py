@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +35,18 @@ from varfocus.app.jobs import (
     ShowFrame,
     Solve,
 )
+from varfocus.app.queue import JobQueue, Report
 from varfocus.app.schema import NOT_OFFERED
 from varfocus.app.tiles import read_tile
-from varfocus.app.worker import Report, Worker
 from varfocus.errors import InputError, ParameterError, VarfocusError
 from varfocus.export import MASK, images
 from varfocus.export.saved import SavedResult
 from varfocus.io import read_stack
+from varfocus.io.calibration import Focus
 from varfocus.io.frames import Found
 from varfocus.io.mask import Outline, drawn_mask, read_mask
-from varfocus.params import COMMON_STAGES, STAGES, STAGES_OF_METHOD, Params
+from varfocus.job import Job, to_command
+from varfocus.params import Params
 from varfocus.stack import FRAMES, FocusStack, Frame
 from varfocus.units import PixelSize
 
@@ -97,7 +98,7 @@ class Workspace:
         self._frames: list[PageFrame] = []
         self._unit, self._inverted = FRAMES, False
         self._source: Sequence[str] = ()
-        self._options: Sequence[str] | None = ()
+        self._focus: Focus | None = Focus()
         self._opened: list[int] = []
         self._pixel: PixelSize | None = None
         self._recipe = ""
@@ -119,7 +120,7 @@ class Workspace:
         def report(message: Report) -> None:
             loop.call_soon_threadsafe(self._hear, message)
 
-        self._quick, self._thorough = Worker(report), Worker(report, patient=True)
+        self._quick, self._thorough = JobQueue(report), JobQueue(report, background=True)
 
     def close(self) -> None:
         """End the workers and remove every trace."""
@@ -133,7 +134,7 @@ class Workspace:
         self,
         stack: FocusStack,
         source: Sequence[str] = (),
-        options: Sequence[str] | None = (),
+        focus: Focus | None = Focus(),
         recipe: str = "",
     ) -> None:
         """Work on these frames from now on.
@@ -144,21 +145,21 @@ class Workspace:
             Frames.
         source : sequence of str
             What the user called them on the command line.
-        options : sequence of str or None
-            What was said about them there; None if that is not known.
+        focus : Focus or None
+            What was said about them there; None if no option says it.
         recipe : str
             Command that makes the frames in the folder that `source` names, if it is not there.
         """
         self.clear()
         files: Sequence[Path | None] = stack.files or [None] * len(stack)
         paths = files if len(files) == len(stack) else [files[0]] * len(stack)
-        focus = [None] * len(stack) if stack.focus is None else stack.focus.tolist()
+        positions = [None] * len(stack) if stack.focus is None else stack.focus.tolist()
         self._frames = [
             PageFrame(next(self._numbers), frame.name, frame, path, position)
-            for frame, path, position in zip(stack.frames, paths, focus, strict=True)
+            for frame, path, position in zip(stack.frames, paths, positions, strict=True)
         ]
         self._unit, self._inverted, self._pixel = stack.unit, stack.inverted, stack.pixel_size
-        self._source, self._options, self._recipe = source, options, recipe
+        self._source, self._focus, self._recipe = source, focus, recipe
         self._opened = [frame.id for frame in self._frames]
         self._load()
 
@@ -172,7 +173,7 @@ class Workspace:
             if focus is None:
                 self.open(stack, names)
             else:
-                self.open(stack.with_focus(focus, saved.unit), names, options=None)
+                self.open(stack.with_focus(focus, saved.unit), names, focus=None)
         version = self._wanted = next(self._numbers)
         self._saved[version] = saved.folder
         if self._frames:
@@ -216,7 +217,7 @@ class Workspace:
             for k, frame in enumerate(found.frames)
         ]
         self._frames = natsorted([*self._frames, *new], key=lambda f: f.name, alg=ns.IGNORECASE)
-        self._source, self._options, self._recipe = (), (), ""
+        self._source, self._focus, self._recipe = (), Focus(), ""
         self._opened = [frame.id for frame in self._frames]
 
     def added(self) -> None:
@@ -230,7 +231,7 @@ class Workspace:
         self.cancel()
         self._frames, self._results, self._preview_size = [], {}, None
         self._unit, self._inverted, self._wanted, self._pixel = FRAMES, False, 0, None
-        self._source, self._options, self._opened, self._recipe = (), (), [], ""
+        self._source, self._focus, self._opened, self._recipe = (), Focus(), [], ""
         self._sketch = self._mask = self._base_mask = None
         self._outlines = []
 
@@ -362,43 +363,35 @@ class Workspace:
 
         Two, one per line, where the frames are simulated.
         """
-        frames = self._frames_on_command_line()
-        if frames is None:
+        named = self._frames_on_command_line()
+        if named is None:
             return ""
-        words = ["varfocus", "depth", *frames, "-o", "result", "--method", params.method]
-        for stage in (*STAGES_OF_METHOD[params.method], *COMMON_STAGES):
-            chosen, default = asdict(getattr(params, stage)), asdict(STAGES[stage]())
-            for field in fields(STAGES[stage]):
-                value, flag = chosen[field.name], "--" + field.name.replace("_", "-")
-                if value != default[field.name]:
-                    words += [flag] if value is True else [flag, f"{value}"]
-        return "\n".join(filter(None, (self._recipe, shlex.join(words))))
+        source, focus = named
+        command = to_command(Job(tuple(source), params, focus), "result")
+        return "\n".join(filter(None, (self._recipe, command)))
 
-    def _frames_on_command_line(self) -> list[str] | None:
-        """Return the frames and what is known about them as words of a command.
+    def _frames_on_command_line(self) -> tuple[Sequence[str], Focus] | None:
+        """Return how a command names the frames, and what it says about them.
 
         None if no command says it: where positions are known, or one file holds all frames, only
         the whole stack can be named, in its order or, without steps counted from the first frame,
         reversed.
         """
-        if self._options is None:
+        focus = self._focus
+        if focus is None:
             return None
-        ids, options = [frame.id for frame in self._included()], list(self._options)
-        stepped = any(option.startswith("--z-step") for option in options)
+        ids = [frame.id for frame in self._included()]
         source = list(self._source) or [f.name.partition("[")[0] for f in self._frames]
         if ids == self._opened:
-            return [*dict.fromkeys(source), *options]
-        if ids == self._opened[::-1] and self._source and not stepped:
-            if "--reverse" not in options:
-                return [*source, *options, "--reverse"]
-            options.remove("--reverse")
-            return [*source, *options]
+            return list(dict.fromkeys(source)), focus
+        if ids == self._opened[::-1] and self._source and focus.z_step is None:
+            return source, replace(focus, reverse=not focus.reverse)
         files = [str(frame.path or frame.name) for frame in self._included()]
         if self._recipe:
             files = [f"{source[0]}/{frame.name}" for frame in self._included()]
         if any(frame.focus is not None for frame in self._included()) or len(set(files)) < len(ids):
             return None
-        return [*files, *(option for option in options if option != "--reverse")]
+        return files, replace(focus, reverse=False)
 
     def _folder(self, version: int) -> Path:
         """Return where the maps of a result in full size lie."""

@@ -1,4 +1,4 @@
-from .conduct import Listener
+from .dispatch import Listener
 from .stacks import Stack
 from .summary import Summary
 from .work import run

@@ -1,9 +1,9 @@
 """Do stacks on a Dask cluster: any that a ``distributed.Client`` reaches.
 
-A task is an order of a kilobyte; frames are read and results written where the worker is. On the
-worker it is carried out by a process of its own, supervised as on one machine
-(`varfocus.batch.crew`), so that a crash costs an attempt and not the worker. Tasks on a worker that
-dies are given to others by the scheduler; those on a worker that is silent, by `Cluster.tend`.
+A task is a kilobyte of plain data; frames are read and results written where the worker is. On the
+worker it is done by a process of its own, supervised as on one machine (`varfocus.batch.pool`), so
+that a crash costs an attempt and not the worker. Tasks on a worker that dies are given to others by
+the scheduler; those on a worker that is silent, by `Cluster.poll`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import varfocus
-from varfocus.batch.crew import Crew, Stopped, attend
-from varfocus.batch.events import Events, Outcome, Step, Ticket
+from varfocus.batch.events import Attempt, Events, Outcome, Step
 from varfocus.batch.local import failure
+from varfocus.batch.pool import Pool, Stopped, run_task
 from varfocus.errors import BatchError, MissingExtraError, ParameterError, UsageError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
 AHEAD = 2
-"""Orders per thread of the cluster that are handed over ahead, so that no worker has to wait."""
+"""Tasks per thread of the cluster that are handed over ahead, so that no worker has to wait."""
 
 LOOKS = 20
 """How often the workers are looked at in the time after which one is taken for lost."""
@@ -98,17 +98,17 @@ class Cluster:
         self._client, self._events = client, events
         self._threads, self._lost_after = threads or 1, lost_after
         self._topic = f"varfocus-{secrets.token_hex(8)}"
-        self._under_way: dict[Any, Ticket] = {}
+        self._under_way: dict[Any, Attempt] = {}
         self._futures: dict[Any, Future[Any]] = {}
         self._signs: dict[str, tuple[float, float]] = {}
         self._away_since: float | None = None
-        self._tended = 0.0
+        self._polled = 0.0
         self._silent: set[str] = set()
         self._failed_at: dict[int, set[str]] = {}
         self._finished: dict[Any, float] = {}
         self.capacity = 1
         client.subscribe_topic(self._topic, self._told)
-        self.tend()
+        self.poll()
 
     def memory_limit(self) -> int:
         """Return what a stack may take anywhere: the least that a thread of a worker has."""
@@ -130,17 +130,17 @@ class Cluster:
         many = f"{n} worker{'s' * (n != 1)}"
         return f"{many} with {threads} thread{'s' * (threads != 1)} in all"
 
-    def submit(self, ticket: Ticket, order: dict[str, Any]) -> None:
-        """Have an order carried out by a worker that gives signs of life."""
-        key = self._key(ticket)
-        shunned = self._silent | self._failed_at.get(ticket.number, set())
+    def submit(self, attempt: Attempt, task: dict[str, Any]) -> None:
+        """Have a task done by a worker that gives signs of life."""
+        key = self._key(attempt)
+        shunned = self._silent | self._failed_at.get(attempt.stack, set())
         others = [address for address in self._signs if address not in shunned] if shunned else []
-        self._under_way[key] = ticket  # first: its outcome may come before the call returns
+        self._under_way[key] = attempt  # first: its outcome may come before the call returns
         self._futures[key] = future = self._client.submit(
-            attend_here,
-            order,
+            run_task_here,
+            task,
             self._topic,
-            tuple(ticket),
+            tuple(attempt),
             self._threads,
             key=key,
             pure=False,
@@ -149,17 +149,17 @@ class Cluster:
         )
         future.add_done_callback(self._done)
 
-    def _key(self, ticket: Ticket) -> str:
-        return f"{self._topic}-{ticket.number}-{ticket.attempt}"
+    def _key(self, attempt: Attempt) -> str:
+        return f"{self._topic}-{attempt.stack}-{attempt.retry}"
 
     def _told(self, event: Any) -> None:
         """Pass on what a worker reports."""
         message = event[1]
-        ticket = Ticket(*message["ticket"])
+        attempt = Attempt(*message["attempt"])
         if "step" in message:
-            self._events.put(Step(ticket, *message["step"]))
-        elif self._under_way.pop(self._key(ticket), None) is not None:
-            self._conclude(ticket, message["outcome"])
+            self._events.put(Step(attempt, *message["step"]))
+        elif self._under_way.pop(self._key(attempt), None) is not None:
+            self._conclude(attempt, message["outcome"])
 
     def _done(self, future: Future[Any]) -> None:
         """Hear that a task ended; its outcome is reported, and not fetched from the worker.
@@ -169,28 +169,28 @@ class Cluster:
         if future.status == "finished":
             self._finished[future.key] = time.monotonic()
             return
-        ticket = self._under_way.pop(future.key, None)
-        if ticket is None:
+        attempt = self._under_way.pop(future.key, None)
+        if attempt is None:
             return  # given to another worker meanwhile
         if future.status == "error":
-            self._conclude(ticket, _translated(future.exception(timeout=CONNECT_SECONDS)))
+            self._conclude(attempt, _translated(future.exception(timeout=CONNECT_SECONDS)))
         else:
-            self._conclude(ticket, _lost("the cluster dropped it"))
+            self._conclude(attempt, _lost("the cluster dropped it"))
 
-    def _conclude(self, ticket: Ticket, outcome: dict[str, Any]) -> None:
+    def _conclude(self, attempt: Attempt, outcome: dict[str, Any]) -> None:
         """Pass on an outcome; where an attempt was lost, the next is not made."""
         if outcome["status"] == "lost":
-            self._failed_at.setdefault(ticket.number, set()).add(outcome.get("worker", ""))
+            self._failed_at.setdefault(attempt.stack, set()).add(outcome.get("worker", ""))
         else:
-            self._failed_at.pop(ticket.number, None)
-        self._events.put(Outcome(ticket, outcome))
+            self._failed_at.pop(attempt.stack, None)
+        self._events.put(Outcome(attempt, outcome))
 
-    def tend(self) -> None:
+    def poll(self) -> None:
         """Take stacks from workers that are silent, and notice new ones."""
         now = time.monotonic()
-        if now - self._tended < self._lost_after / LOOKS:
+        if now - self._polled < self._lost_after / LOOKS:
             return
-        self._tended = now
+        self._polled = now
         workers = self._workers()
         self._stay_connected(now)
         # Clocks of machines differ, so it is by our own that a sign of life is new.
@@ -216,15 +216,15 @@ class Cluster:
             del self._futures[key]  # which tells the scheduler to forget it
 
     def _take_back(self) -> None:
-        """Count the orders of silent workers as lost."""
+        """Count the tasks of silent workers as lost."""
         for address, keys in self._client.processing(list(self._silent)).items():
             for key in keys:
-                ticket = self._under_way.pop(key, None)
-                if ticket is None:
+                attempt = self._under_way.pop(key, None)
+                if attempt is None:
                     continue
                 self._client.cancel([self._futures[key]])
                 words = f"the worker {address} gave no sign of life for {self._lost_after:g} s"
-                self._conclude(ticket, _lost(words))
+                self._conclude(attempt, _lost(words))
 
     def _workers(self) -> dict[str, dict[str, Any]]:
         info = self._client.scheduler_info(n_workers=-1)
@@ -244,7 +244,7 @@ class Cluster:
             )
 
     def close(self) -> None:
-        """Drop what is under way: waiting orders at once, those at work when they next look up."""
+        """Drop what is under way: waiting tasks at once, those at work at their next look."""
         left = [future for key, future in self._futures.items() if key in self._under_way]
         self._under_way.clear()
         with contextlib.suppress(Exception):  # the cluster may be gone
@@ -275,38 +275,38 @@ def _translated(error: BaseException) -> dict[str, Any]:
 
 # What follows runs on the workers.
 
-_crews: dict[str, Crew] = {}
+_pools: dict[str, Pool] = {}
 """The processes of this worker, for each batch that is under way."""
 _making = threading.Lock()
 
 
-def attend_here(order: dict[str, Any], topic: str, ticket: tuple[int, int], threads: int) -> None:
-    """Carry out an order on this worker and report what came of it; the task of a batch.
+def run_task_here(task: dict[str, Any], topic: str, attempt: tuple[int, int], threads: int) -> None:
+    """Do a task on this worker and report what came of it; what Dask runs.
 
     Parameters
     ----------
-    order : dict
-        From `varfocus.batch.order.order_for`.
+    task : dict
+        From `varfocus.batch.task.task_for`.
     topic : str
         Where to report.
-    ticket : tuple of int
-        What to call the order in reports.
+    attempt : tuple of int
+        Which attempt it is, for reports.
     threads : int
         Threads of the engine.
     """
     from distributed import get_worker
 
     worker = get_worker()
-    outcome = _attended(order, topic, ticket, threads, worker) | {"worker": worker.address}
-    worker.log_event(topic, {"ticket": list(ticket), "outcome": outcome})
+    outcome = _outcome_here(task, topic, attempt, threads, worker) | {"worker": worker.address}
+    worker.log_event(topic, {"attempt": list(attempt), "outcome": outcome})
 
 
-def _attended(
-    order: dict[str, Any], topic: str, ticket: tuple[int, int], threads: int, worker: Any
+def _outcome_here(
+    task: dict[str, Any], topic: str, attempt: tuple[int, int], threads: int, worker: Any
 ) -> dict[str, Any]:
-    if order["varfocus"] != varfocus.__version__:
+    if task["varfocus"] != varfocus.__version__:
         words = (
-            f"this worker has varfocus {varfocus.__version__}\nexpected {order['varfocus']}, as "
+            f"this worker has varfocus {varfocus.__version__}\nexpected {task['varfocus']}, as "
             "where the batch was called\nInstall the same version on all workers."
         )
         return {"status": "failed", "message": words, "exit_code": BatchError.exit_code}
@@ -317,22 +317,22 @@ def _attended(
         now = time.monotonic()
         if stage and now - last > REPORT_EVERY:
             last = now
-            worker.log_event(topic, {"ticket": list(ticket), "step": [stage, done, total]})
+            worker.log_event(topic, {"attempt": list(attempt), "step": [stage, done, total]})
 
     progress("opening", 0, 1)
     with _making:
-        if topic not in _crews:
+        if topic not in _pools:
             limit = worker.memory_manager.memory_limit or float("inf")
-            _crews[topic] = Crew(limit, worker.state.nthreads, threads)
-        crew = _crews[topic]
+            _pools[topic] = Pool(limit, worker.state.nthreads, threads)
+        pool = _pools[topic]
     try:
-        return attend(order, crew, progress)
+        return run_task(task, pool, progress)
     except Stopped:
         return _lost("the batch was ended")
 
 
 async def drop(topic: str) -> None:
     """End what this worker does for a batch; a coroutine, so that nobody need wait for it."""
-    crew = _crews.pop(topic, None)
-    if crew is not None:
-        crew.close()
+    pool = _pools.pop(topic, None)
+    if pool is not None:
+        pool.close()

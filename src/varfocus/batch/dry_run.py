@@ -11,7 +11,7 @@ from varfocus.batch.finished import finished
 from varfocus.batch.stacks import Stack
 from varfocus.canvas import budget
 from varfocus.errors import VarfocusError
-from varfocus.job import demands, keep_apart
+from varfocus.job import demands, keep_apart, to_command
 from varfocus.params import Resources
 
 
@@ -46,7 +46,7 @@ def _row(stack: Stack, output: Path, limit: int, overwrite: bool) -> dict[str, A
     row: dict[str, Any] = {
         "name": stack.name,
         "source": stack.source,
-        "command": stack.job.command(str(output / stack.name)),
+        "command": to_command(stack.job, str(output / stack.name)),
     }
     row |= dict.fromkeys(("frames", "width", "height", "method", "memory"))
     try:

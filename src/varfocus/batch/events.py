@@ -1,4 +1,4 @@
-"""What those who do the work tell the one who conducts it."""
+"""What the runner of a batch tells the loop that dispatches it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 
-class Ticket(NamedTuple):
+class Attempt(NamedTuple):
     """An attempt at a stack."""
 
-    number: int
-    """Of the stack, from 0."""
-    attempt: int
-    """From 0."""
+    stack: int
+    """Number of the stack, from 0."""
+    retry: int
+    """How many attempts came before."""
 
 
 @dataclass(frozen=True)
 class Step:
     """A stack makes progress."""
 
-    ticket: Ticket
+    attempt: Attempt
     stage: str
     done: int
     total: int
@@ -30,7 +30,7 @@ class Step:
 class Outcome:
     """An attempt came to its end."""
 
-    ticket: Ticket
+    attempt: Attempt
     outcome: dict[str, Any]
 
 
@@ -38,15 +38,15 @@ Events: TypeAlias = "SimpleQueue[Step | Outcome]"
 
 
 class Runner(Protocol):
-    """Those who do the work, here or on a cluster."""
+    """Runs tasks, here or on a cluster."""
 
     capacity: int
-    """Orders that may be under way; may change."""
+    """Tasks that may be under way; may change."""
 
-    def submit(self, ticket: Ticket, order: dict[str, Any]) -> None:
-        """Have an order carried out; its `Outcome` will come."""
+    def submit(self, attempt: Attempt, task: dict[str, Any]) -> None:
+        """Have a task done; its `Outcome` will come."""
 
-    def tend(self) -> None:
+    def poll(self) -> None:
         """Look after the workers; called a few times a second."""
 
     def close(self) -> None:

@@ -1,58 +1,58 @@
-"""Do stacks on this machine."""
+"""Run tasks on this machine."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from varfocus.batch.crew import Crew, Stopped, attend
-from varfocus.batch.events import Events, Outcome, Step, Ticket
+from varfocus.batch.events import Attempt, Events, Outcome, Step
+from varfocus.batch.pool import Pool, Stopped, run_task
 
 
 class Local:
-    """Threads of this process, each of which supervises one that works.
+    """Threads of this process, each of which supervises one worker process.
 
     Parameters
     ----------
-    crew : Crew
+    pool : Pool
         The processes, their memory and threads.
     events : queue
         Gets what happens.
     """
 
-    def __init__(self, crew: Crew, events: Events) -> None:
-        self._crew, self._events = crew, events
-        self._pool = ThreadPoolExecutor(crew.places, thread_name_prefix="varfocus-batch")
-        self.capacity = crew.places
+    def __init__(self, pool: Pool, events: Events) -> None:
+        self._pool, self._events = pool, events
+        self._threads = ThreadPoolExecutor(pool.size, thread_name_prefix="varfocus-batch")
+        self.capacity = pool.size
 
-    def submit(self, ticket: Ticket, order: dict[str, Any]) -> None:
-        """Have an order carried out."""
-        self._pool.submit(self._attend, ticket, order)
+    def submit(self, attempt: Attempt, task: dict[str, Any]) -> None:
+        """Have a task done."""
+        self._threads.submit(self._run, attempt, task)
 
-    def _attend(self, ticket: Ticket, order: dict[str, Any]) -> None:
+    def _run(self, attempt: Attempt, task: dict[str, Any]) -> None:
         def progress(stage: str, done: int, total: int) -> None:
             if stage:
-                self._events.put(Step(ticket, stage, done, total))
+                self._events.put(Step(attempt, stage, done, total))
 
-        self._events.put(Step(ticket, "opening", 0, 1))
+        self._events.put(Step(attempt, "opening", 0, 1))
         try:
-            self._events.put(Outcome(ticket, attend(order, self._crew, progress)))
+            self._events.put(Outcome(attempt, run_task(task, self._pool, progress)))
         except Stopped:
             return
         except Exception as error:  # a bug of ours: the batch must hear of it, not wait for ever
-            self._events.put(Outcome(ticket, failure(error)))
+            self._events.put(Outcome(attempt, failure(error)))
 
-    def tend(self) -> None:
-        """Look after the workers: each is watched by its own thread."""
+    def poll(self) -> None:
+        """Do nothing: each worker is watched by its own thread."""
 
     def close(self) -> None:
         """Drop what is under way and end all processes."""
-        self._crew.close()
-        self._pool.shutdown(wait=True, cancel_futures=True)
-        self._crew.close()  # those that came back meanwhile
+        self._pool.close()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        self._pool.close()  # those that came back meanwhile
 
 
 def failure(error: BaseException) -> dict[str, Any]:
-    """Return the outcome of an order that met a bug."""
+    """Return the outcome of a task that met a bug."""
     words = f"This is a bug in varfocus; please report it: {type(error).__name__}: {error}"
     return {"status": "failed", "message": words, "exit_code": 1}

@@ -1,9 +1,7 @@
 """The process that does the stacks of a batch, one after the other, as ``varfocus depth`` would.
 
-Whoever supervises it (`varfocus.batch.crew`) sends an order per line of standard input and hears
-of it by lines of standard output, all JSON. It opens files, hashes, computes and writes; so a
-hostile file, a crash or a lack of memory hurts nobody else. When the supervisor is gone, however
-that came about, its input ends, and so does the process.
+`varfocus.batch.pool` starts it, sends it tasks and hears of them. It opens files, hashes, computes
+and writes; so a hostile file, a crash or a lack of memory hurts nobody else.
 
 A result is made in a hidden folder beside its place and moved there when it is complete. Two
 processes may therefore do the same stack, as happens when a machine was lost and comes back: the
@@ -13,20 +11,20 @@ second finds the place taken.
 from __future__ import annotations
 
 import contextlib
-import faulthandler
-import json
 import os
 import queue
 import shutil
-import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-REPORTS_PER_SECOND = 5
+from varfocus.progress import throttled
+from varfocus.workers.child import Line
+
+TOLD_EVERY = 0.2
+"""Seconds between two reports of progress in one stage."""
 IDLE_SECONDS = 300
 """A process without work for so long ends."""
 MESSAGE_LINES = 12
@@ -36,50 +34,25 @@ Message = dict[str, Any]
 
 
 def main() -> None:
-    """Do what is ordered until the input ends."""
-    # Libraries may print; the supervisor must not take that for an answer.
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    faulthandler.enable()
-    _be_the_first_to_go()
-    orders: queue.SimpleQueue[Message] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(orders,), daemon=True).start()
-
-    def answer(message: Message) -> None:
-        answers.write(json.dumps(message) + "\n")
-        answers.flush()
-
+    """Do task after task until there are no more."""
+    line = Line()
     while True:
         try:
-            order = orders.get(timeout=IDLE_SECONDS)
+            task = line.receive(IDLE_SECONDS)
         except queue.Empty:  # the batch may have been killed; on a cluster, this stays behind
             return
-        answer({"kind": "done", **outcome(order, answer, orders.get)})
-
-
-def _listen(orders: queue.SimpleQueue[Message]) -> None:
-    for line in sys.stdin:
-        orders.put(json.loads(line))
-    os._exit(0)  # also from the middle of a computation
-
-
-def _be_the_first_to_go() -> None:
-    """Ask Linux to end this process rather than its supervisor when memory runs out."""
-    try:
-        Path("/proc/self/oom_score_adj").write_text("500")
-    except OSError:
-        return  # another system
+        line.send({"kind": "done", **outcome(task, line.send, line.receive)})
 
 
 def outcome(
-    order: Message, answer: Callable[[Message], None], wait: Callable[[], Message]
+    task: Message, answer: Callable[[Message], None], wait: Callable[[], Message]
 ) -> Message:
     """Do one stack and return how it went.
 
     Parameters
     ----------
-    order : dict
-        From `varfocus.batch.order.order_for`.
+    task : dict
+        From `varfocus.batch.task.task_for`.
     answer : callable
         Sends a message to the supervisor.
     wait : callable
@@ -95,7 +68,7 @@ def outcome(
     from varfocus.errors import TooLargeError, VarfocusError
 
     try:
-        return _done(order, answer, wait)
+        return _done(task, answer, wait)
     except VarfocusError as error:
         status = "lost" if isinstance(error.__cause__, MemoryError) else "failed"
         return {"status": status, "message": str(error), "exit_code": error.exit_code}
@@ -107,38 +80,40 @@ def outcome(
         words = "\n".join(["This is a bug in varfocus; please report it:", *lines])
         return {"status": "failed", "message": words, "exit_code": 1}
     finally:
-        shutil.rmtree(order["part"], ignore_errors=True)
+        shutil.rmtree(task["part"], ignore_errors=True)
 
 
-def _done(
-    order: Message, answer: Callable[[Message], None], wait: Callable[[], Message]
-) -> Message:
+def _done(task: Message, answer: Callable[[Message], None], wait: Callable[[], Message]) -> Message:
     from varfocus.batch.finished import facts, finished, thumbnails
     from varfocus.job import Job, demands, keep_apart, produce
     from varfocus.params import Resources
 
-    _go_to(order["folder"])
-    job, output, part = Job.from_data(order["job"]), Path(order["output"]), Path(order["part"])
+    _go_to(task["folder"])
+    job, output, part = Job.from_data(task["job"]), Path(task["output"]), Path(task["part"])
     began = time.perf_counter()
     stack = job.open()
     keep_apart(output, stack)
-    record = finished(output, job, stack, overwrite=order["overwrite"])
+    record = finished(output, job, stack, overwrite=task["overwrite"])
     if record is not None:
-        return _told("kept", record, output if order["thumbnails"] else None, None)
-    limit = order["most_bytes"]
+        return _told("kept", record, output if task["thumbnails"] else None, None)
+    limit = task["most_bytes"]
     needed = min(demands(job, stack, limit)[1], limit)
     answer({"kind": "needs", "bytes": needed, "frames": len(stack)})
     threads = wait()["threads"]
     fresh = not (output.is_dir() and any(output.iterdir()))
+
+    def report(stage: str, done: int, total: int) -> None:
+        answer({"kind": "progress", "stage": stage, "done": done, "total": total})
+
     written = produce(
         job,
         stack,
         part if fresh else output,
-        overwrite=order["overwrite"],
-        command=order["command"],
+        overwrite=task["overwrite"],
+        command=task["command"],
         timed=False,
-        resources=Resources(threads, order["max_memory"]),
-        progress=_throttled(answer),
+        resources=Resources(threads, task["max_memory"]),
+        progress=throttled(report, TOLD_EVERY),
     )
     seconds = time.perf_counter() - began
     if fresh:
@@ -148,7 +123,7 @@ def _done(
         "seconds": round(seconds, 3),
         "facts": facts(written.record),
     }
-    if order["thumbnails"]:
+    if task["thumbnails"]:
         told["thumbnails"] = thumbnails(written.fused, written.depth)
     return told
 
@@ -193,19 +168,6 @@ def _publish(part: Path, output: Path) -> None:
             f"{output} cannot be written: {error.strerror or error}",
             "expected a place where the folder of results can be put",
         ) from error
-
-
-def _throttled(answer: Callable[[Message], None]) -> Callable[[str, int, int], None]:
-    last = ("", 0.0)
-
-    def progress(stage: str, done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if stage != last[0] or now - last[1] > 1 / REPORTS_PER_SECOND:
-            last = stage, now
-            answer({"kind": "progress", "stage": stage, "done": done, "total": total})
-
-    return progress
 
 
 if __name__ == "__main__":

@@ -10,14 +10,14 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from varfocus import engine
-from varfocus.batch.conduct import Listener, conduct, locked
-from varfocus.batch.crew import Crew
+from varfocus.batch.dispatch import Listener, dispatch, locked
 from varfocus.batch.events import Events, Runner
 from varfocus.batch.local import Local
 from varfocus.batch.manifest import is_manifest, read_manifest, with_options
-from varfocus.batch.order import Patience
+from varfocus.batch.pool import Pool
 from varfocus.batch.stacks import Stack, find, keep_out
 from varfocus.batch.summary import FILES, Summary
+from varfocus.batch.task import RetryPolicy
 from varfocus.canvas.budget import allowed_bytes
 from varfocus.errors import ParameterError
 from varfocus.job import Job
@@ -32,8 +32,8 @@ LOST_AFTER = 60.0
 
 
 @dataclass(frozen=True)
-class Hands:
-    """Who does the work.
+class WorkerOptions:
+    """How many workers there are, and when one is given up.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def run(
     workers: int | None = None,
     threads: int | None = None,
     max_memory: str | None = None,
-    retries: int = Patience.retries,
+    retries: int = RetryPolicy.retries,
     time_limit: float | None = None,
     lost_after: float = LOST_AFTER,
     overwrite: bool = False,
@@ -96,7 +96,7 @@ def run(
         What one stack may take, and all that are under way together, such as "8GB"; by default
         60 % of what is free, on a cluster what the smallest worker has per thread.
     retries : int
-        How often a stack is tried again if whoever did it died, hung or took too much memory.
+        How often a stack is tried again if its process died, hung or took too much memory.
     time_limit : float, optional
         Seconds that one stack may take.
     lost_after : float
@@ -122,14 +122,14 @@ def run(
     common = with_options(Job(()), **options)
     output = Path(output)
     planned, _ = plan(given, output, common)
-    patience = Patience(retries, time_limit)
+    retry = RetryPolicy(retries, time_limit)
     resources = Resources(threads, max_memory)
     with (
         locked(output),
-        prepared(client, Hands(workers, lost_after), resources, len(planned)) as ready,
+        prepared(client, WorkerOptions(workers, lost_after), resources, len(planned)) as ready,
     ):
         summary = Summary(output, len(planned))
-        conduct(
+        dispatch(
             iter(planned),
             ready.runner,
             ready.events,
@@ -137,7 +137,7 @@ def run(
             summary,
             listener or Listener(),
             max_memory=ready.max_memory,
-            patience=patience,
+            retry=retry,
             overwrite=overwrite,
         )
     return summary
@@ -201,7 +201,7 @@ def _distinct(stacks: Sequence[Stack]) -> None:
 
 @dataclass(frozen=True)
 class Ready:
-    """Those who do the work, ready for it."""
+    """A runner that is ready, its events, the memory of a stack, and all that in words."""
 
     runner: Runner
     events: Events
@@ -211,7 +211,7 @@ class Ready:
 
 @contextmanager
 def prepared(
-    client: Client | None, hands: Hands, resources: Resources, stacks: int | None
+    client: Client | None, options: WorkerOptions, resources: Resources, stacks: int | None
 ) -> Iterator[Ready]:
     """Get the workers ready, on this machine or on a cluster.
 
@@ -219,8 +219,8 @@ def prepared(
     ----------
     client : distributed.Client or None
         The cluster.
-    hands : Hands
-        Who does the work.
+    options : WorkerOptions
+        How many workers, and when one is given up.
     resources : Resources
         Threads and memory.
     stacks : int or None
@@ -236,13 +236,12 @@ def prepared(
     if client is not None:
         from varfocus.batch.cluster import Cluster
 
-        cluster = Cluster(client, events, resources.threads, hands.lost_after)
+        cluster = Cluster(client, events, resources.threads, options.lost_after)
         limit = parse_size(given) if given is not None else cluster.memory_limit()
         words = f"on {cluster.words()}, up to {size_words(limit)} each"
         yield Ready(cluster, events, f"{limit}B", words)
         return
     limit = allowed_bytes(None if given is None else parse_size(given))
-    places = hands.workers or min(engine.processors(), stacks or engine.processors())
-    crew = Crew(limit, places, resources.threads)
-    words = f"{places} at once, up to {size_words(limit)} together"
-    yield Ready(Local(crew, events), events, f"{limit}B", words)
+    size = options.workers or min(engine.processors(), stacks or engine.processors())
+    words = f"{size} at once, up to {size_words(limit)} together"
+    yield Ready(Local(Pool(limit, size, resources.threads), events), events, f"{limit}B", words)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +11,7 @@ from cyclopts import Parameter
 from varfocus import engine, export
 from varfocus.align import align as align_stack
 from varfocus.cli.console import Narrator, Talk, TalkOptions
-from varfocus.cli.depth import ALIGNMENT, RESOURCES
+from varfocus.cli.options import AlignOptions, ResourceOptions, called_as
 from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.io.calibration import Focus
@@ -33,9 +31,9 @@ def align(
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     focus: FocusOptions = Focus(),
-    options: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
+    options: AlignOptions = AlignParams(),
     keep_gps: Annotated[bool, Parameter(negative=())] = False,
-    resources: Annotated[Resources, RESOURCES] = Resources(),
+    resources: ResourceOptions = Resources(),
     talk: TalkOptions = Talk(),
 ) -> None:
     """Align a focus stack and write the frames, in their bit depth and without loss.
@@ -75,7 +73,7 @@ def align(
     for warning in found.warnings:
         narrator.warn(warning)
     record = {
-        "command": shlex.join(["varfocus", *sys.argv[1:]]),
+        "command": called_as(),
         "input": export.describe_input(stack),
         "alignment": found.record(stack.names),
         "warnings": list(found.warnings),

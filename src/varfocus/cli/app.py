@@ -18,7 +18,7 @@ from varfocus.cli.source import FocusOptions, load
 from varfocus.errors import OutputError, UsageError
 from varfocus.export import RUN_RECORD
 from varfocus.export.saved import SavedResult, load_result
-from varfocus.io.calibration import Focus, words
+from varfocus.io.calibration import Focus
 from varfocus.stack import FocusStack
 
 LOOPBACK = "127.0.0.1"
@@ -76,7 +76,7 @@ def app(
     token = new_token()
     hosts = (address, address.replace(LOOPBACK, "localhost"))
     url = f"http://{address}/?token={token}"
-    page = Page(content, source, words(focus.asked()))
+    page = Page(content, source, focus)
     server = uvicorn.Server(
         uvicorn.Config(
             application(page, token, hosts),

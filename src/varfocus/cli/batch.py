@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,44 +10,17 @@ from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from varfocus.batch.conduct import Listener, conduct, locked
+from varfocus.batch.dispatch import Listener, dispatch, locked
 from varfocus.batch.dry_run import planned_rows
-from varfocus.batch.order import Patience
 from varfocus.batch.stacks import Names, Stack, keep_out
 from varfocus.batch.summary import Summary, in_words, result_words
+from varfocus.batch.task import RetryPolicy
 from varfocus.batch.watch import arrivals
-from varfocus.batch.work import Hands, plan, prepared, stack_at
+from varfocus.batch.work import WorkerOptions, plan, prepared, stack_at
 from varfocus.cli.console import Board, Narrator, Talk, TalkOptions, table
-from varfocus.cli.depth import (
-    ALIGNMENT,
-    AREA,
-    CLASSIC,
-    CONTRAST,
-    FUSION,
-    MINIMISATION,
-    RESOURCES,
-    ROBUST,
-)
-from varfocus.cli.source import FocusOptions
+from varfocus.cli.options import JobOptions, ResourceOptions, called_as
 from varfocus.errors import BatchError, ParameterError, UsageError
-from varfocus.export.tiled import TiledFormat
-from varfocus.io.calibration import Focus
-from varfocus.job import Job
-from varfocus.params import (
-    DEFAULT_METHOD,
-    AlignParams,
-    AreaParams,
-    ClassicParams,
-    ContrastParams,
-    CurveParams,
-    FuseParams,
-    Method,
-    Params,
-    Resources,
-    RobustParams,
-    SolverParams,
-    StartParams,
-)
+from varfocus.params import Resources
 
 WORK = Parameter(name="*", group=Group("Work", sort_key=0.5))
 WATCH = Group("Watch", sort_key=0.7)
@@ -67,26 +38,13 @@ def batch(
     dry_run: Annotated[bool, Parameter(negative=())] = False,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     cluster: str = LOCAL,
-    hands: Annotated[Hands, WORK] = Hands(),
-    patience: Annotated[Patience, WORK] = Patience(),
+    workers: Annotated[WorkerOptions, WORK] = WorkerOptions(),
+    retry: Annotated[RetryPolicy, WORK] = RetryPolicy(),
     watch: Annotated[bool, Parameter(negative=(), group=WATCH)] = False,
     settle: Annotated[float, Parameter(group=WATCH)] = SETTLE,
     frames: Annotated[int | None, Parameter(group=WATCH)] = None,
-    method: Method = DEFAULT_METHOD,
-    report: bool = True,
-    tiled_format: TiledFormat = "tiff",
-    focus: FocusOptions = Focus(),
-    area: Annotated[AreaParams, AREA] = AreaParams(),
-    align: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
-    robust: Annotated[RobustParams, ROBUST] = RobustParams(),
-    contrast: Annotated[ContrastParams, CONTRAST] = ContrastParams(),
-    curve: Annotated[CurveParams, CONTRAST] = CurveParams(),
-    start: Annotated[StartParams, MINIMISATION] = StartParams(),
-    solve: Annotated[SolverParams, MINIMISATION] = SolverParams(),
-    classic: Annotated[ClassicParams, CLASSIC] = ClassicParams(),
-    fusion: Annotated[FuseParams, FUSION] = FuseParams(),
-    keep_gps: Annotated[bool, Parameter(negative=(), group=FUSION.group)] = False,
-    resources: Annotated[Resources, RESOURCES] = Resources(),
+    options: JobOptions = JobOptions(),
+    resources: ResourceOptions = Resources(),
     talk: TalkOptions = Talk(),
 ) -> None:
     """Do many stacks, each into a folder of its own as varfocus depth would.
@@ -117,19 +75,9 @@ def batch(
         With --watch: seconds without a change after which a stack is complete.
     frames
         With --watch: frames that a complete stack has at least.
-    method
-        As for varfocus depth.
-    report
-        Write report.html for every stack.
-    tiled_format
-        How maps of stacks that do not fit into memory are written: "tiff" for tiled BigTIFF,
-        "zarr" for OME-Zarr.
-    keep_gps
-        Let fused.png tell where the frames were taken; the rest of EXIF is always kept.
     """
     narrator = Narrator(talk)
-    params = Params(method, contrast, curve, start, solve, classic, robust, align, fusion, area)
-    common = Job((), params, focus, report, keep_gps, tiled_format)
+    common = options.job()
     if watch:
         _check_watch(source, settle, frames, dry_run)
         keep_out(source, output)
@@ -149,7 +97,7 @@ def batch(
             narrator.warn(f"{output} cannot be locked: see that no second batch writes there")
         client = None if cluster == LOCAL else held.enter_context(_client(cluster))
         count = None if watch else len(stacks)
-        ready = held.enter_context(prepared(client, hands, resources, count))
+        ready = held.enter_context(prepared(client, workers, resources, count))
         if watch:
             root, names = Path(source[0]), Names()
             coming: Iterator[Stack | None] = (
@@ -160,10 +108,10 @@ def batch(
         else:
             coming = iter(stacks)
             narrator.say(f"{len(stacks)} stack{'s' * (len(stacks) != 1)}, {ready.words}.")
-        summary = Summary(output, count, shlex.join(["varfocus", *sys.argv[1:]]))
+        summary = Summary(output, count, called_as())
         try:
             with _terminating(), narrator.board(count) as board:
-                conduct(
+                dispatch(
                     coming,
                     ready.runner,
                     ready.events,
@@ -171,7 +119,7 @@ def batch(
                     summary,
                     Reporter(board, narrator),
                     max_memory=ready.max_memory,
-                    patience=patience,
+                    retry=retry,
                     overwrite=overwrite,
                 )
         except KeyboardInterrupt:

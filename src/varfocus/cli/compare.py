@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from varfocus.align import align as align_frames
 from varfocus.cli.console import Narrator, Talk, TalkOptions
-from varfocus.cli.depth import ALIGNMENT
+from varfocus.cli.options import AlignOptions
 from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.io.calibration import Focus
@@ -29,7 +29,7 @@ def compare(
     tv_weight: Numbers = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     focus: FocusOptions = Focus(),
-    align: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
+    align: AlignOptions = AlignParams(),
     talk: TalkOptions = Talk(),
 ) -> None:
     """Show classical maps, the variational method and TV denoising side by side.

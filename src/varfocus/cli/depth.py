@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
-from varfocus.cli.source import FocusOptions, Frames, load
+from varfocus.cli.options import JobOptions, ResourceOptions, called_as
+from varfocus.cli.source import Frames, load
 from varfocus.errors import ParameterError
-from varfocus.export.tiled import TiledFormat
-from varfocus.io.calibration import Focus
-from varfocus.job import Job, produce
+from varfocus.job import produce
 from varfocus.mosaic import Written
-from varfocus.params import (
-    DEFAULT_METHOD,
-    AlignParams,
-    AreaParams,
-    ClassicParams,
-    ContrastParams,
-    CurveParams,
-    FuseParams,
-    Method,
-    Params,
-    Resources,
-    RobustParams,
-    SolverParams,
-    StartParams,
-)
-
-ALIGNMENT = Parameter(name="*", negative=(), group=Group("Alignment", sort_key=1.5))
-ROBUST = Parameter(name="*", group=Group("Method “robust”", sort_key=2))
-CONTRAST = Parameter(name="*", group=Group("Method “paper”: contrast", sort_key=3))
-MINIMISATION = Parameter(name="*", group=Group("Method “paper”: minimisation", sort_key=4))
-CLASSIC = Parameter(name="*", group=Group("Method “classic”", sort_key=5))
-FUSION = Parameter(name="*", group=Group("All-in-focus image", sort_key=6))
-AREA = Parameter(name="*", group=Group("What counts", sort_key=1.2))
-RESOURCES = Parameter(name="*", group=Group("Resources", sort_key=7))
+from varfocus.params import Params, Resources
 
 
 def depth(
@@ -49,23 +23,10 @@ def depth(
     /,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
-    method: Method = DEFAULT_METHOD,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     params: Path | None = None,
-    report: bool = True,
-    tiled_format: TiledFormat = "tiff",
-    focus: FocusOptions = Focus(),
-    area: Annotated[AreaParams, AREA] = AreaParams(),
-    align: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
-    robust: Annotated[RobustParams, ROBUST] = RobustParams(),
-    contrast: Annotated[ContrastParams, CONTRAST] = ContrastParams(),
-    curve: Annotated[CurveParams, CONTRAST] = CurveParams(),
-    start: Annotated[StartParams, MINIMISATION] = StartParams(),
-    solve: Annotated[SolverParams, MINIMISATION] = SolverParams(),
-    classic: Annotated[ClassicParams, CLASSIC] = ClassicParams(),
-    fusion: Annotated[FuseParams, FUSION] = FuseParams(),
-    keep_gps: Annotated[bool, Parameter(negative=(), group=FUSION.group)] = False,
-    resources: Annotated[Resources, RESOURCES] = Resources(),
+    options: JobOptions = JobOptions(),
+    resources: ResourceOptions = Resources(),
     talk: TalkOptions = Talk(),
 ) -> None:
     """Turn a focus stack into a depth map, a confidence map and an all-in-focus image.
@@ -80,35 +41,24 @@ def depth(
         stack. Folders and patterns are sorted naturally: img2 before img10.
     output
         Folder for the results, made if missing.
-    method
-        "paper" is the variational method of Moeller et al.; "classic" the windowed maximum of
-        contrast; "robust" is the most accurate and needs no tuning, but more time and memory;
-        "auto" is "robust", in tiles where memory is short.
     overwrite
         Replace the results of an earlier run.
     params
         Repeat a run with the parameters of its run.json.
-    report
-        Write report.html: pictures, contrast curves and parameters on one page.
-    tiled_format
-        How maps are written if the frames do not fit into memory and are worked through in tiles:
-        "tiff" for tiled BigTIFF, "zarr" for OME-Zarr, both with coarser copies.
-    keep_gps
-        Let fused.png tell where the frames were taken; the rest of EXIF is always kept.
     """
     narrator = Narrator(talk)
-    chosen = Params(method, contrast, curve, start, solve, classic, robust, align, fusion, area)
+    chosen = options.params()
     if params is not None:
         chosen = _recorded(params, chosen)
-    job = Job(tuple(source), chosen, focus, report, keep_gps, tiled_format)
-    stack = load(source, focus, narrator)
+    job = options.job(tuple(source), chosen)
+    stack = load(source, options.focus, narrator)
     with narrator.bars() as progress:
         written = produce(
             job,
             stack,
             output,
             overwrite=overwrite,
-            command=shlex.join(["varfocus", *sys.argv[1:]]),
+            command=called_as(),
             resources=resources,
             progress=progress,
             say=narrator.say,

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from varfocus import engine
 from varfocus.align import align as align_frames
 from varfocus.cli.console import Narrator, Talk, TalkOptions
-from varfocus.cli.depth import ALIGNMENT, FUSION, RESOURCES
+from varfocus.cli.options import AlignOptions, FuseOptions, KeepGps, ResourceOptions
 from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.errors import MixedFramesError, OutputError, ParameterError
 from varfocus.export import images
@@ -47,10 +47,10 @@ def fuse(
     source_map: Path | None = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     focus: FocusOptions = Focus(),
-    align: Annotated[AlignParams, ALIGNMENT] = AlignParams(),
-    fusion: Annotated[FuseParams, FUSION] = FuseParams(),
-    keep_gps: Annotated[bool, Parameter(negative=(), group=FUSION.group)] = False,
-    resources: Annotated[Resources, RESOURCES] = Resources(),
+    align: AlignOptions = AlignParams(),
+    fusion: FuseOptions = FuseParams(),
+    keep_gps: KeepGps = False,
+    resources: ResourceOptions = Resources(),
     talk: TalkOptions = Talk(),
 ) -> None:
     """Make one picture with everything in focus, and nothing else.

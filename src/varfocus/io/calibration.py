@@ -80,27 +80,6 @@ def _changes(options: Focus | Limits) -> dict[str, Any]:
     return {o.name: given[o.name] for o in fields(options) if given[o.name] != o.default}
 
 
-def words(asked: dict[str, Any]) -> list[str]:
-    """Return options as words of a command line that say the same.
-
-    Parameters
-    ----------
-    asked : dict
-        Values by name of the option, with underscores.
-
-    Returns
-    -------
-    list of str
-        Such as ``["--smoothness=2.0", "--no-report"]``.
-    """
-    said: list[str] = []
-    for name, value in asked.items():
-        flag = name.replace("_", "-")
-        switch = f"--{flag}" if value else f"--no-{flag}"
-        said.append(switch if isinstance(value, bool) else f"--{flag}={value}")
-    return said
-
-
 def open_stack(source: Sequence[str], focus: Focus) -> FocusStack:
     """Open the frames a user named, with what was said about them.
 

@@ -1,4 +1,4 @@
-"""Conduct a batch: hand out stacks, take their outcomes, try again, keep the books."""
+"""Dispatch a batch: hand out stacks, take their outcomes, try again, record what became of them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from varfocus.batch.events import Events, Outcome, Runner, Step, Ticket
-from varfocus.batch.order import PART, Patience, order_for
+from varfocus.batch.events import Attempt, Events, Outcome, Runner, Step
 from varfocus.batch.stacks import Stack
 from varfocus.batch.summary import Summary
+from varfocus.batch.task import PART, RetryPolicy, task_for
 from varfocus.errors import OutputError
 from varfocus.export.atomic import prepare_folder
 
 LOCK = ".varfocus-batch.lock"
-PATIENCE = 0.2
+POLL_EVERY = 0.2
 """Seconds that are waited for an event before the workers are looked after."""
 
 
@@ -75,7 +75,7 @@ def locked(output: Path) -> Iterator[bool]:
         lock.release()
 
 
-def conduct(
+def dispatch(
     stacks: Iterator[Stack | None],
     runner: Runner,
     events: Events,
@@ -84,7 +84,7 @@ def conduct(
     listener: Listener,
     *,
     max_memory: str,
-    patience: Patience,
+    retry: RetryPolicy,
     overwrite: bool,
 ) -> None:
     """Have all stacks done.
@@ -103,53 +103,52 @@ def conduct(
         Gets every outcome.
     listener : Listener
         Hears of all.
-    max_memory, patience, overwrite
-        As in `varfocus.batch.order.order_for`.
+    max_memory, retry, overwrite
+        As in `varfocus.batch.task.task_for`.
     """
-    under_way: dict[Ticket, Stack] = {}
-    again: deque[tuple[Ticket, Stack]] = deque()
+    under_way: dict[Attempt, Stack] = {}
+    again: deque[tuple[Attempt, Stack]] = deque()
     number, more, tidied = 0, True, set[Path]()
     try:
         while more or under_way or again:
             while len(under_way) < runner.capacity:
                 if again:
-                    ticket, stack = again.popleft()
+                    attempt, stack = again.popleft()
                 else:
                     found = next(stacks, _END)
                     more = found is not _END
                     if not isinstance(found, Stack):
                         break
-                    ticket, stack, number = Ticket(number, 0), found, number + 1
+                    attempt, stack, number = Attempt(number, 0), found, number + 1
                     _tidy((output / stack.name).parent, tidied)
-                under_way[ticket] = stack
-                order = order_for(
+                under_way[attempt] = stack
+                task = task_for(
                     stack,
                     output,
                     max_memory=max_memory,
-                    patience=patience,
+                    retry=retry,
                     overwrite=overwrite,
                     thumbnails=summary.wants_pictures,
                 )
-                runner.submit(ticket, order)
+                runner.submit(attempt, task)
             try:
-                event = events.get(timeout=PATIENCE)
+                event = events.get(timeout=POLL_EVERY)
             except Empty:
                 event = None
-            current = under_way.get(event.ticket) if event is not None else None
+            current = under_way.get(event.attempt) if event is not None else None
             if isinstance(event, Step) and current is not None:
                 listener.step(current, event.stage, event.done, event.total)
             elif isinstance(event, Outcome) and current is not None:
-                del under_way[event.ticket]
-                outcome, attempt = event.outcome, event.ticket.attempt
-                if outcome["status"] == "lost" and attempt < patience.retries:
-                    listener.again(current, attempt + 1, outcome["message"])
-                    again.append((Ticket(event.ticket.number, attempt + 1), current))
+                del under_way[event.attempt]
+                outcome, (number_of, retries) = event.outcome, event.attempt
+                if outcome["status"] == "lost" and retries < retry.retries:
+                    listener.again(current, retries + 1, outcome["message"])
+                    again.append((Attempt(number_of, retries + 1), current))
                 else:
-                    entry = summary.add(
-                        event.ticket.number, current.name, current.source, _final(outcome, attempt)
-                    )
+                    final = _final(outcome, retries)
+                    entry = summary.add(number_of, current.name, current.source, final)
                     listener.ended(current, entry, summary)
-            runner.tend()
+            runner.poll()
             summary.write()
     finally:
         runner.close()
@@ -167,14 +166,14 @@ def _tidy(folder: Path, tidied: set[Path]) -> None:
             shutil.rmtree(part, ignore_errors=True)
 
 
-def _final(outcome: dict[str, Any], attempt: int) -> dict[str, Any]:
+def _final(outcome: dict[str, Any], retries: int) -> dict[str, Any]:
     """Return the outcome of the last attempt as that of the stack."""
     status = outcome["status"]
-    if status == "kept" and attempt > 0:  # by an attempt that was taken for lost
+    if status == "kept" and retries > 0:  # by an attempt that was taken for lost
         status = "done"
     if status == "lost":
-        tried = f" (tried {attempt + 1} times)" if attempt else ""
+        tried = f" (tried {retries + 1} times)" if retries else ""
         first, *rest = outcome["message"].splitlines()
         outcome = outcome | {"message": "\n".join([first + tried, *rest])}
         status = "failed"
-    return outcome | {"status": status, "attempts": attempt + 1}
+    return outcome | {"status": status, "attempts": retries + 1}

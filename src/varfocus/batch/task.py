@@ -1,4 +1,4 @@
-"""An order: all that a process needs to know to do one stack, as plain data."""
+"""A task: all that a process needs to know to do one stack, as plain data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import varfocus
 from varfocus.batch.stacks import Stack
 from varfocus.errors import ParameterError
+from varfocus.job import to_command
 from varfocus.units import parse_size
 
 PART = ".part"
@@ -18,7 +19,7 @@ PART = ".part"
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """What a stack may cost before it is given up.
 
     Parameters
@@ -42,16 +43,16 @@ class Patience:
             )
 
 
-def order_for(
+def task_for(
     stack: Stack,
     output: Path,
     *,
     max_memory: str,
-    patience: Patience,
+    retry: RetryPolicy,
     overwrite: bool,
     thumbnails: bool,
 ) -> dict[str, Any]:
-    """Return the order to do a stack.
+    """Return the task to do a stack.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def order_for(
     max_memory : str
         What the stack may take; which method “auto” is depends on it, so it must not depend on
         the worker.
-    patience : Patience
+    retry : RetryPolicy
         What it may cost.
     overwrite : bool
         Replace a result that does not match.
@@ -83,10 +84,10 @@ def order_for(
         "folder": str(Path.cwd()),
         "output": str(place),
         "part": str(place.with_name(f".{place.name}.{secrets.token_hex(4)}{PART}")),
-        "command": stack.job.command(stack.name),
+        "command": to_command(stack.job, stack.name),
         "max_memory": max_memory,
         "most_bytes": parse_size(max_memory),
-        "time_limit": patience.time_limit,
+        "time_limit": retry.time_limit,
         "overwrite": overwrite,
         "thumbnails": thumbnails,
     }

@@ -1,0 +1,125 @@
+"""The options that commands share: groups of parameters, and all that make a stack's `Job`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Group, Parameter
+
+from varfocus.cli.source import FocusOptions
+from varfocus.export.tiled import TiledFormat
+from varfocus.io.calibration import Focus
+from varfocus.job import Job
+from varfocus.params import (
+    DEFAULT_METHOD,
+    AlignParams,
+    AreaParams,
+    ClassicParams,
+    ContrastParams,
+    CurveParams,
+    FuseParams,
+    Method,
+    Params,
+    Resources,
+    RobustParams,
+    SolverParams,
+    StartParams,
+)
+
+
+def _group(title: str, place: float) -> Group:
+    return Group(title, sort_key=place)
+
+
+FUSION_GROUP = _group("All-in-focus image", 6)
+AreaOptions = Annotated[AreaParams, Parameter(name="*", group=_group("What counts", 1.2))]
+AlignOptions = Annotated[
+    AlignParams, Parameter(name="*", negative=(), group=_group("Alignment", 1.5))
+]
+ROBUST = Parameter(name="*", group=_group("Method “robust”", 2))
+CONTRAST = Parameter(name="*", group=_group("Method “paper”: contrast", 3))
+MINIMISATION = Parameter(name="*", group=_group("Method “paper”: minimisation", 4))
+CLASSIC = Parameter(name="*", group=_group("Method “classic”", 5))
+FuseOptions = Annotated[FuseParams, Parameter(name="*", group=FUSION_GROUP)]
+KeepGps = Annotated[bool, Parameter(negative=(), group=FUSION_GROUP)]
+ResourceOptions = Annotated[Resources, Parameter(name="*", group=_group("Resources", 7))]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class JobOptions:
+    """What can be said about the reconstruction of a stack.
+
+    Parameters
+    ----------
+    method
+        "paper" is the variational method of Moeller et al.; "classic" the windowed maximum of
+        contrast; "robust" is the most accurate and needs no tuning, but more time and memory;
+        "auto" is "robust", in tiles where memory is short.
+    report
+        Write report.html: pictures, contrast curves and parameters on one page.
+    tiled_format
+        How maps are written if the frames do not fit into memory and are worked through in tiles:
+        "tiff" for tiled BigTIFF, "zarr" for OME-Zarr, both with coarser copies.
+    focus, area, align, robust, contrast, curve, start, solve, classic, fusion
+        Groups of options, each described with its own.
+    keep_gps
+        Let fused.png tell where the frames were taken; the rest of EXIF is always kept.
+    """
+
+    method: Method = DEFAULT_METHOD
+    report: bool = True
+    tiled_format: TiledFormat = "tiff"
+    focus: FocusOptions = Focus()
+    area: AreaOptions = AreaParams()
+    align: AlignOptions = AlignParams()
+    robust: Annotated[RobustParams, ROBUST] = RobustParams()
+    contrast: Annotated[ContrastParams, CONTRAST] = ContrastParams()
+    curve: Annotated[CurveParams, CONTRAST] = CurveParams()
+    start: Annotated[StartParams, MINIMISATION] = StartParams()
+    solve: Annotated[SolverParams, MINIMISATION] = SolverParams()
+    classic: Annotated[ClassicParams, CLASSIC] = ClassicParams()
+    fusion: FuseOptions = FuseParams()
+    keep_gps: KeepGps = False
+
+    def job(self, source: tuple[str, ...] = (), params: Params | None = None) -> Job:
+        """Return what is asked for.
+
+        Parameters
+        ----------
+        source : tuple of str
+            Where the frames are.
+        params : Params, optional
+            Parameters, in place of those given here.
+        """
+        return Job(
+            source,
+            params or self.params(),
+            self.focus,
+            self.report,
+            self.keep_gps,
+            self.tiled_format,
+        )
+
+    def params(self) -> Params:
+        """Return the parameters of the reconstruction."""
+        return Params(
+            self.method,
+            self.contrast,
+            self.curve,
+            self.start,
+            self.solve,
+            self.classic,
+            self.robust,
+            self.align,
+            self.fusion,
+            self.area,
+        )
+
+
+def called_as() -> str:
+    """Return the command line of this process, for the record."""
+    return shlex.join(["varfocus", *sys.argv[1:]])
