@@ -32,7 +32,7 @@ from varfocus.cli.depth import (
 )
 from varfocus.cli.source import FocusOptions
 from varfocus.errors import BatchError, ParameterError, UsageError
-from varfocus.export.tiled import TiledFormat
+from varfocus.export.result_files import TiledFormat
 from varfocus.io.calibration import Focus
 from varfocus.job import Job
 from varfocus.params import (
