@@ -17,6 +17,7 @@ from varfocus.errors import OutputError, OutputExistsError, VarfocusWarning
 from varfocus.export import atomic, figures, images
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.figures import Panel, panels, preview
+from varfocus.export.result_files import picture_suffix
 from varfocus.params import AlignParams, AreaParams, ClassicParams, FuseParams, Params
 
 N = 15
@@ -67,7 +68,7 @@ def test_fused_pictures_keep_every_bit(rng, dtype, suffix, channels, tmp_path):
     else:
         image = rng.integers(0, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
     found, content = images.picture(image)
-    assert found == suffix == images.picture_suffix(np.dtype(dtype))
+    assert found == suffix == picture_suffix(np.dtype(dtype))
     path = tmp_path / f"a{suffix}"
     path.write_bytes(content)
     if suffix == ".tif":

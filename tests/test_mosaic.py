@@ -15,11 +15,11 @@ from PIL import Image
 from command_line import varfocus
 from varfocus import engine, mosaic, read_stack, reconstruct_into
 from varfocus.canvas import budget
+from varfocus.canvas.halving import halved
 from varfocus.canvas.scratch import Scratch, percentile
 from varfocus.canvas.tiles import GRID, tiles
 from varfocus.errors import OutputExistsError, ParameterError, TooLargeError
 from varfocus.export.saved import load_result
-from varfocus.export.tiled import halved
 from varfocus.job import Job, demands
 from varfocus.params import Params, Resources
 from varfocus.pipeline import run

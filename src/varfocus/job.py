@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from varfocus import export, mosaic, plan
 from varfocus.errors import OutputError
 from varfocus.export.atomic import prepare_folder
-from varfocus.export.tiled import TiledFormat
+from varfocus.export.result_files import TiledFormat
 from varfocus.io.calibration import Focus, open_stack
 from varfocus.params import DEFAULT_METHOD, Limits, Params, Resources
 from varfocus.pipeline import run, settled_method
@@ -183,7 +183,7 @@ def produce(
             job.report,
             progress,
         )
-    prepare_folder(output, export.result_names(stack.dtype), overwrite)
+    prepare_folder(output, export.file_names(stack.dtype).values(), overwrite)
     result = run(stack, job.params, progress, resources)
     files = result.save(
         output,
@@ -197,7 +197,6 @@ def produce(
     return mosaic.Written(
         files=files,
         record=json.loads(files["run"].read_text(encoding="utf-8")),
-        sure=float((result.confidence >= 0.9).mean()),
         alignment=result.alignment,
         depth=result.depth,
         fused=result.fused,

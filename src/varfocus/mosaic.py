@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from varfocus import depth, edges, engine, export, pipeline, units
 from varfocus.align import Alignment, align
-from varfocus.align import Box as Crop
 from varfocus.canvas import budget
 from varfocus.canvas.scratch import Scratch, free_bytes, percentile
 from varfocus.canvas.tiles import GRID, Tile, tiles
@@ -29,8 +28,10 @@ from varfocus.errors import ParameterError, TooLargeError
 from varfocus.export import figures
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.report import Findings, report_page
-from varfocus.export.tiled import SUFFIXES, About, MapFile, TiledFormat, check_format, create
+from varfocus.export.result_files import TiledFormat, file_names
+from varfocus.export.tiled import About, MapFile, check_format, create
 from varfocus.fuse import fuse, level_count
+from varfocus.geometry import Rectangle
 from varfocus.methods import robust, streamed
 from varfocus.params import (
     DEFAULT_LIMITS,
@@ -100,8 +101,6 @@ class Written:
         By product, as `Result.save` returns them.
     record : dict
         What run.json says.
-    sure : float
-        Share of the pixels whose confidence is above 0.9.
     alignment : Alignment or None
         What was done to the frames.
     depth, fused : ndarray
@@ -110,7 +109,6 @@ class Written:
 
     files: Mapping[str, Path]
     record: dict[str, Any]
-    sure: float
     alignment: Alignment | None
     depth: NDArray[np.float32]
     fused: NDArray[Any]
@@ -255,16 +253,6 @@ def tile_bytes(stack: FocusStack, params: Params, side: int) -> int:
     return max(outer * outer * per_pixel, edge_bytes)
 
 
-def result_names(kind: TiledFormat) -> tuple[str, ...]:
-    """Return the names of the files that a run may make."""
-    return (
-        *(name + SUFFIXES[kind] for name in export.MAPS),
-        "preview.png",
-        "report.html",
-        export.RUN_RECORD,
-    )
-
-
 def run(
     stack: FocusStack,
     params: Params,
@@ -315,7 +303,7 @@ def run(
     """
     began = time.perf_counter()
     check_format(kind)
-    prepare_folder(folder, result_names(kind), overwrite)
+    prepare_folder(folder, file_names(stack.dtype, kind).values(), overwrite)
     _check_disk(folder, planned)
     params = replace(params, method="robust")
     with engine.use_threads(resources.threads), Scratch(folder) as scratch:
@@ -354,7 +342,7 @@ def run(
         export.as_json(record),
     )
     files["run"] = folder / export.RUN_RECORD
-    return Written(files, record, written.sure_share, alignment, shown["depth"], shown["fused"])
+    return Written(files, record, alignment, shown["depth"], shown["fused"])
 
 
 def _aligned(
@@ -468,7 +456,7 @@ def finish_tile(
     )
 
 
-def _masked(made: Products, seen: Crop, tile: Tile) -> Products:
+def _masked(made: Products, seen: Rectangle, tile: Tile) -> Products:
     """Mark what not all frames show as unknown."""
     rows, columns = (
         np.arange(span.start, span.stop)[:, None] if down else np.arange(span.start, span.stop)
@@ -527,7 +515,7 @@ class _Writer:
                 "u2",
             ),
         }
-        self._sums = np.zeros(6)
+        self._sums = np.zeros(7)
         self._low, self._high = math.inf, -math.inf
 
     def all_tiles(self, side: int, progress: Progress) -> None:
@@ -564,7 +552,8 @@ class _Writer:
                 index.size - finite.size,
                 confidence.sum(dtype=np.float64),
                 (~made.known[tile.within]).sum(),
-                (confidence >= 0.9).sum(),
+                (confidence >= depth.SURE).sum(),
+                (confidence > 0).sum(),
                 ends[0] * index.size,
                 ends[1] * index.size,
             ]
@@ -600,6 +589,7 @@ class _Writer:
             maximum=self._high if some else None,
             unknown=int(unknown),
             mean_confidence=float(confidence / size),
+            sure=float(self._sums[3] / max(self._sums[4], 1.0)),
             median_uncertainty=percentile(blocks, 50.0),
             undetermined=int(undetermined),
         )
@@ -609,12 +599,8 @@ class _Writer:
         return 1.0 - float(self._sums[2]) / math.prod(self._stack.shape)
 
     @property
-    def sure_share(self) -> float:
-        return float(self._sums[3]) / math.prod(self._stack.shape)
-
-    @property
     def ends_share(self) -> tuple[float, float]:
-        first, last = self._sums[4:6] / math.prod(self._stack.shape)
+        first, last = self._sums[5:7] / math.prod(self._stack.shape)
         return float(first), float(last)
 
 

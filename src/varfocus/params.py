@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 from varfocus.errors import ParameterError
+from varfocus.geometry import Rectangle
 from varfocus.units import parse_size
 
 Method: TypeAlias = Literal["auto", "robust", "paper", "classic"]
@@ -351,13 +352,13 @@ class AreaParams:
 
     def __post_init__(self) -> None:
         if self.crop is not None:
-            object.__setattr__(self, "crop", ",".join(map(str, _rectangle(self.crop))))
+            object.__setattr__(self, "crop", str(_rectangle(self.crop)))
         if self.mask is not None:  # a path is as good
             object.__setattr__(self, "mask", str(self.mask))
 
     @property
-    def box(self) -> tuple[int, int, int, int] | None:
-        """Left, top, width and height of `crop`; None for all of the frames."""
+    def box(self) -> Rectangle | None:
+        """`crop`; None for all of the frames."""
         return None if self.crop is None else _rectangle(self.crop)
 
 
@@ -581,8 +582,8 @@ def _odd(params: object, name: str) -> None:
         )
 
 
-def _rectangle(value: object) -> tuple[int, int, int, int]:
-    """Return left, top, width and height of a rectangle written as ``x,y,width,height``."""
+def _rectangle(value: object) -> Rectangle:
+    """Return a rectangle written as ``x,y,width,height``."""
     parts = value.split(",") if isinstance(value, str) else value
     try:
         left, top, width, height = (int(part) for part in parts)  # type: ignore[attr-defined]
@@ -594,7 +595,7 @@ def _rectangle(value: object) -> tuple[int, int, int, int]:
             "expected x,y,width,height in whole pixels, from the upper left corner",
             "Such as 100,50,800,600.",
         )
-    return left, top, width, height
+    return Rectangle(left, top, width, height)
 
 
 DEFAULT_LIMITS = Limits()

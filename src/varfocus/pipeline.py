@@ -21,6 +21,7 @@ from varfocus.canvas import budget
 from varfocus.edges import unveiled
 from varfocus.errors import ParameterError, VarfocusWarning
 from varfocus.fuse import fuse, pick
+from varfocus.geometry import Rectangle
 from varfocus.io.mask import read_mask
 from varfocus.methods import classic, paper, robust
 from varfocus.methods.estimate import Estimate
@@ -209,7 +210,7 @@ def run(
 
 
 def _applied(
-    alignment: Alignment, stack: FocusStack, box: tuple[int, int, int, int] | None, hold: bool
+    alignment: Alignment, stack: FocusStack, box: Rectangle | None, hold: bool
 ) -> FocusStack:
     """Apply an alignment inside of a rectangle, and on request resample every frame for good."""
     aligned = alignment.apply(stack, box)
@@ -221,7 +222,7 @@ def _applied(
 
 def _counting(
     alignment: Alignment,
-    box: tuple[int, int, int, int] | None,
+    box: Rectangle | None,
     counts: NDArray[np.bool_] | None,
 ) -> NDArray[np.bool_] | None:
     """Return which pixels of the result all frames show and the user wants; None for all."""
@@ -230,8 +231,7 @@ def _counting(
         seen = counts if seen is None else seen & counts
     if seen is None:
         return None
-    left, top, width, height = alignment.extent(box)
-    seen = seen[top : top + height, left : left + width]
+    seen = seen[alignment.extent(box).window]
     if not seen.any():
         raise ParameterError(
             "received a mask that leaves no pixel of the result",

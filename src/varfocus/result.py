@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from varfocus import export
 from varfocus.align import Alignment
+from varfocus.depth import sure_share
 from varfocus.errors import InputError
 from varfocus.export.evidence import contrast_curves, telling_places
 from varfocus.export.report import Findings, report_page
+from varfocus.geometry import Rectangle
 from varfocus.io.metadata import read_metadata
 from varfocus.minimise import Trace
 from varfocus.params import Params
@@ -82,11 +84,10 @@ class Result:
     counts: NDArray[np.bool_] | None = None
 
     @property
-    def extent(self) -> tuple[int, int, int, int]:
-        """Left, top, width and height of the result in pixels of the frames as given."""
-        height, width = self.depth.shape
+    def extent(self) -> Rectangle:
+        """Which part of the frames as given the result covers."""
         if self.alignment is None:
-            return (*(self.params.area.box or (0, 0))[:2], width, height)
+            return self.params.area.box or Rectangle.whole(self.depth.shape)
         return self.alignment.extent(self.params.area.box)
 
     @property
@@ -216,6 +217,7 @@ class Result:
             maximum=float(finite.max()) if finite.size else None,
             unknown=int(self.depth.size - finite.size),
             mean_confidence=float(self.confidence.mean()),
+            sure=sure_share(self.confidence),
             median_uncertainty=None
             if self.uncertainty is None
             else float(np.median(self.uncertainty)),
@@ -233,12 +235,13 @@ class Result:
 
 @dataclass(frozen=True)
 class Figures:
-    """What run.json tells of the maps: depth in its unit, and numbers of pixels."""
+    """What run.json tells of the maps: depth in its unit, numbers of pixels, and the sure share."""
 
     minimum: float | None
     maximum: float | None
     unknown: int
     mean_confidence: float
+    sure: float
     median_uncertainty: float | None
     undetermined: int | None
 
@@ -246,7 +249,7 @@ class Figures:
 def run_record(
     stack: FocusStack,
     params: Params,
-    extent: tuple[int, int, int, int],
+    extent: Rectangle,
     figures: Figures,
     command: str = "",
     asked: Mapping[str, Any] | None = None,
@@ -259,8 +262,8 @@ def run_record(
         The aligned frames.
     params : Params
         As they were used.
-    extent : tuple of int
-        Left, top, width and height of the maps in the frames.
+    extent : Rectangle
+        What the maps cover of the frames.
     figures : Figures
         About the maps.
     command : str
@@ -274,7 +277,7 @@ def run_record(
         "asked": dict(asked or {}),
         "parameters": params.as_keywords(),
         "input": None,
-        "extent": dict(zip(("left", "top", "width", "height"), extent, strict=True)),
+        "extent": extent._asdict(),
         "alignment": None,
         "depth": {
             "unit": depth_unit(stack),
@@ -283,7 +286,7 @@ def run_record(
             "maximum": figures.maximum,
             "unknown_pixels": figures.unknown,
         },
-        "confidence": {"mean": figures.mean_confidence},
+        "confidence": {"mean": figures.mean_confidence, "sure": figures.sure},
         "uncertainty": None
         if figures.median_uncertainty is None
         else {"median": figures.median_uncertainty},

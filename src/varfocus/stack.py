@@ -28,6 +28,7 @@ from varfocus.errors import (
     TooFewFramesError,
     UnreadableFrameError,
 )
+from varfocus.geometry import Rectangle
 from varfocus.units import METRES, PixelSize, convert, unit_name
 
 FRAMES = "frames"
@@ -424,7 +425,7 @@ class FocusStack:
 
         Parameters
         ----------
-        box : tuple of int
+        box : Rectangle or tuple of int
             Left, top, width and height in pixels.
 
         Raises
@@ -432,13 +433,14 @@ class FocusStack:
         ParameterError
             If it does not lie inside the frames.
         """
-        height, width = self.shape
-        if box[0] + box[2] > width or box[1] + box[3] > height:
+        box = Rectangle(*box)
+        if not box.lies_in(self.shape):
+            height, width = self.shape
             raise ParameterError(
-                f"received crop = {','.join(map(str, box))} for frames of {width}×{height}",
+                f"received crop = {box} for frames of {width}×{height}",
                 "expected x,y,width,height of a rectangle inside the frames",
             )
-        return self.window(slice(box[1], box[1] + box[3]), slice(box[0], box[0] + box[2]))
+        return self.window(*box.window)
 
     @property
     def windowed(self) -> bool:

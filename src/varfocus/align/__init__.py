@@ -1,7 +1,6 @@
 """Geometric and photometric alignment: frames brought to one, in light and in place."""
 
 from varfocus.align.alignment import Alignment, read_record
-from varfocus.align.area import Box
 from varfocus.align.stage import align
 
-__all__ = ["Alignment", "Box", "align", "read_record"]
+__all__ = ["Alignment", "align", "read_record"]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus.align.area import Box
 from varfocus.align.models import displacement
 from varfocus.align.warp import warp
 from varfocus.errors import ParameterError
+from varfocus.geometry import Rectangle
 from varfocus.stack import FocusStack, Frame
 
 RECORD = "run.json"
@@ -73,7 +73,7 @@ class Alignment:
         All frames in the order of focus.
     left_out : mapping of int to str
         Frames that do not take part, and why.
-    crop : Box
+    crop : Rectangle
         Part of the reference that all frames show.
     masked : bool
         Keep the size of the frames, and mark what not all of them show instead of cropping.
@@ -93,7 +93,7 @@ class Alignment:
     gains: NDArray[np.float64]
     order: tuple[int, ...]
     left_out: Mapping[int, str]
-    crop: Box
+    crop: Rectangle
     masked: bool = False
     correlations: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     order_ratio: float = 1.0
@@ -102,7 +102,7 @@ class Alignment:
     @classmethod
     def untouched(cls, stack: FocusStack, reason: str, *warnings: str) -> Alignment:
         """Return the alignment that changes nothing."""
-        n, (height, width) = len(stack), stack.shape
+        n = len(stack)
         return cls(
             model="none",
             reason=reason,
@@ -112,7 +112,7 @@ class Alignment:
             gains=np.ones((n, stack.channels)),
             order=tuple(range(n)),
             left_out={},
-            crop=Box(0, 0, width, height),
+            crop=Rectangle.whole(stack.shape),
             correlations=np.full(n, np.nan),
             warnings=warnings,
         )
@@ -148,32 +148,30 @@ class Alignment:
         used = [k for k in self.order if k not in self.left_out]
         return max(float(displacement(self.matrices[k], self.size).max()) for k in used)
 
-    def extent(self, within: tuple[int, int, int, int] | None = None) -> Box:
+    def extent(self, within: tuple[int, int, int, int] | None = None) -> Rectangle:
         """Return the part of the reference that the aligned frames cover.
 
         Parameters
         ----------
-        within : tuple of int, optional
-            Left, top, width and height of a rectangle of the reference; no more than this.
+        within : Rectangle or tuple of int, optional
+            Left, top, width and height in the reference; no more than this.
 
         Raises
         ------
         ParameterError
             If not all frames show any of it.
         """
-        own = Box(0, 0, self.size[1], self.size[0]) if self.masked else self.crop
+        own = Rectangle.whole(self.size) if self.masked else self.crop
         if within is None:
             return own
-        left, top = max(own.left, within[0]), max(own.top, within[1])
-        right = min(own.left + own.width, within[0] + within[2])
-        bottom = min(own.top + own.height, within[1] + within[3])
-        if right <= left or bottom <= top:
+        within = Rectangle(*within)
+        common = own.common(within)
+        if 0 in common.shape:
             raise ParameterError(
-                f"received crop = {','.join(map(str, within))}",
-                "expected a rectangle that all frames show once they are aligned: inside "
-                f"{','.join(map(str, own))}",
+                f"received crop = {within}",
+                f"expected a rectangle that all frames show once they are aligned: inside {own}",
             )
-        return Box(left, top, right - left, bottom - top)
+        return common
 
     def apply(
         self, stack: FocusStack, within: tuple[int, int, int, int] | None = None
@@ -184,8 +182,8 @@ class Alignment:
         ----------
         stack : FocusStack
             As many frames of the same size as the alignment was made for.
-        within : tuple of int, optional
-            Left, top, width and height of the rectangle of the reference that is wanted.
+        within : Rectangle or tuple of int, optional
+            Left, top, width and height of the part of the reference that is wanted.
 
         Returns
         -------
@@ -193,8 +191,7 @@ class Alignment:
             `stack` itself if nothing is to be done. Frames that stay as they are are the same
             objects.
         """
-        height, width = self.size
-        whole = Box(0, 0, width, height)
+        whole = Rectangle.whole(self.size)
         crop = self.extent(within)
         origin = np.eye(3)
         origin[:2, 2] = crop.left, crop.top
@@ -209,8 +206,7 @@ class Alignment:
             elif still and self.model == "none":
                 frames.append(stack.cropped(crop).frames[k])
             else:
-                size = (crop.height, crop.width)
-                frames.append(WarpedFrame(stack.frames[k], matrix, size, self.gains[k]))
+                frames.append(WarpedFrame(stack.frames[k], matrix, crop.shape, self.gains[k]))
         if len(frames) == len(stack) and all(
             a is b for a, b in zip(frames, stack.frames, strict=True)
         ):
@@ -227,8 +223,7 @@ class Alignment:
         if not self.masked:
             return None
         seen = np.zeros(shape, bool)
-        left, top, width, height = self.crop
-        seen[top : top + height, left : left + width] = True
+        seen[self.crop.window] = True
         return seen
 
     def summary(self) -> str:
@@ -305,16 +300,14 @@ def read_record(place: str | Path, stack: FocusStack) -> Alignment:
             gains=np.ones((len(frames), stack.channels)),
             order=tuple(int(k) for k in data["order"]),
             left_out={k: f["left_out"] for k, f in enumerate(frames) if f["left_out"]},
-            crop=Box(**{name: int(data["crop"][name]) for name in Box._fields}),
+            crop=Rectangle(**{name: int(data["crop"][name]) for name in Rectangle._fields}),
             masked=bool(data["masked"]),
             correlations=np.full(len(frames), np.nan),
         )
         sound = matrices.shape == (len(frames), 3, 3) and np.isfinite(matrices).all()
-        left, top, width, height = found.crop
-        inside = 0 <= left < left + width <= size[1] and 0 <= top < top + height <= size[0]
-        if not (sound and inside and 0 <= found.reference < len(frames)) or sorted(
-            found.order
-        ) != list(range(len(frames))):
+        if not (
+            sound and found.crop.lies_in(size) and 0 <= found.reference < len(frames)
+        ) or sorted(found.order) != list(range(len(frames))):
             raise ValueError("its numbers are damaged")
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ParameterError(

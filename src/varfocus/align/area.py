@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.align.models import Matrix
+from varfocus.geometry import Rectangle
 
 
-class Box(NamedTuple):
-    """A rectangle of whole pixels in the reference frame."""
-
-    left: int
-    top: int
-    width: int
-    height: int
-
-
-def common_area(matrices: Sequence[Matrix], shape: tuple[int, int]) -> Box:
+def common_area(matrices: Sequence[Matrix], shape: tuple[int, int]) -> Rectangle:
     """Return a large upright rectangle that all frames show.
 
     A pixel p of the reference is shown if 0 ≤ A_k p ≤ (W − 1, H − 1): four half-planes per frame.
@@ -35,7 +26,7 @@ def common_area(matrices: Sequence[Matrix], shape: tuple[int, int]) -> Box:
 
     Returns
     -------
-    Box
+    Rectangle
         With a width or height of 0 if there is none.
     """
     height, width = shape
@@ -52,7 +43,7 @@ def common_area(matrices: Sequence[Matrix], shape: tuple[int, int]) -> Box:
         y = _bounds(top, bottom, x, 1, height)
     x_0, x_1 = int(np.ceil(x[0] - slack)), int(np.floor(x[1] + slack))
     y_0, y_1 = int(np.ceil(y[0] - slack)), int(np.floor(y[1] + slack))
-    return Box(x_0, y_0, max(x_1 - x_0 + 1, 0), max(y_1 - y_0 + 1, 0))
+    return Rectangle(x_0, y_0, max(x_1 - x_0 + 1, 0), max(y_1 - y_0 + 1, 0))
 
 
 def _bounds(

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from varfocus import pipeline
 from varfocus.align import Alignment
-from varfocus.align.area import Box
 from varfocus.align.models import scaling
 from varfocus.app.tiles import as_rgba, write_pyramid
-from varfocus.depth import index_to_depth
+from varfocus.depth import index_to_depth, sure_share
 from varfocus.errors import ParameterError
 from varfocus.export.evidence import MARGIN, Place, contrast_curves
 from varfocus.export.products import make_product
 from varfocus.export.saved import SavedResult, load_result
+from varfocus.geometry import Rectangle
 from varfocus.io.frames import probe_files
 from varfocus.io.mask import read_mask
 from varfocus.params import AreaParams, Params, Resources
@@ -32,9 +32,6 @@ from varfocus.progress import Progress
 from varfocus.result import Result
 from varfocus.stack import ArrayFrame, FocusStack
 from varfocus.surface import measure
-
-Box4: TypeAlias = tuple[int, int, int, int]
-"""Left, top, width and height in pixels."""
 
 Maps: TypeAlias = dict[str, NDArray[np.float32]]
 """Maps of one size by name."""
@@ -68,7 +65,7 @@ class Bench:
         What runs of the same frames have in common.
     """
 
-    small: dict[tuple[int, int, Box4 | None], ArrayFrame] = field(default_factory=dict)
+    small: dict[tuple[int, int, Rectangle | None], ArrayFrame] = field(default_factory=dict)
     saved: SavedResult | None = None
     large: dict[int, ArrayFrame] = field(default_factory=dict)
     made: tuple[int, Result] | None = None
@@ -99,18 +96,18 @@ class Bench:
         return self.saved
 
     def preview(
-        self, stack: FocusStack, ids: Sequence[int], box: Box4 | None = None
+        self, stack: FocusStack, ids: Sequence[int], box: Rectangle | None = None
     ) -> tuple[FocusStack, int]:
         """Return a rectangle of the stack at preview size, decoding what is not there yet.
 
         Also by how much it is smaller.
         """
-        factor = shrink_factor(len(stack), *(stack.shape if box is None else (box[3], box[2])))
+        factor = shrink_factor(len(stack), *(stack.shape if box is None else box.shape))
         frames = [self.shrunk(stack, k, i, factor, box) for k, i in enumerate(ids)]
         return replace(stack, frames=frames, pixel_size=None), factor
 
     def shrunk(
-        self, stack: FocusStack, k: int, frame_id: int, factor: int, box: Box4 | None = None
+        self, stack: FocusStack, k: int, frame_id: int, factor: int, box: Rectangle | None = None
     ) -> ArrayFrame:
         """Return one frame at preview size, decoded once."""
         key = frame_id, factor, box
@@ -292,10 +289,10 @@ class Solve:
         )
         maps, fused = shown_maps(result)
         x, y, width, height = result.extent
-        place = left + factor * x, top + factor * y, factor * width, factor * height
+        place = Rectangle(left + factor * x, top + factor * y, factor * width, factor * height)
         return self._about(result, maps, place) | {"sketch": {**maps, "fused": fused}}
 
-    def _about(self, result: Result, maps: Maps, place: Box4) -> dict[str, Any]:
+    def _about(self, result: Result, maps: Maps, place: Rectangle) -> dict[str, Any]:
         asked = replace(result.params, area=self.params.area)
         return about_maps(maps, result.unit, asked.as_keywords(), place) | {
             "warnings": list(result.warnings),
@@ -414,7 +411,7 @@ def _patch(
     x, y = min(max(x, 0), width - 1), min(max(y, 0), height - 1)
     left, top = max(x - MARGIN, 0), max(y - MARGIN, 0)
     right, bottom = min(x + MARGIN + 1, width), min(y + MARGIN + 1, height)
-    box = (left, top, right - left, bottom - top)
+    box = Rectangle(left, top, right - left, bottom - top)
     if alignment is None:
         return stack.cropped(box), Place("", x - left, y - top)
     extent = alignment.extent(box)
@@ -429,7 +426,7 @@ def smaller(alignment: Alignment, factor: int, shape: tuple[int, int]) -> Alignm
         alignment,
         size=shape,
         matrices=np.stack([np.linalg.inv(S) @ m @ S for m in alignment.matrices]),
-        crop=Box(left, top, min(width, shape[1] - left), min(height, shape[0] - top)),
+        crop=Rectangle(left, top, min(width, shape[1] - left), min(height, shape[0] - top)),
     )
 
 
@@ -479,7 +476,7 @@ class Measure:
                 "note": "Towards the lens, between parallel planes fitted to both regions.",
             }
         (part,) = regions
-        window = np.s_[part.y : part.y + part.height, part.x : part.x + part.width]
+        window = part.window
         levelled = measure.level(height[window], 1)
         sigma = None if saved.uncertainty is None else saved.uncertainty[window]
         found = measure.height_parameters(levelled, sigma, saved.correlation_area)
@@ -551,14 +548,14 @@ class MakeProduct:
         return {"words": "" if scale is None else scale.words}
 
 
-def _region(shape: tuple[float, float, float, float], size: tuple[int, ...]) -> measure.Region:
+def _region(shape: tuple[float, float, float, float], size: tuple[int, ...]) -> Rectangle:
     """Return the pixels that a rectangle drawn on the image covers."""
     x0, y0, x1, y1 = shape
     left, right = (int(np.clip(round(x), 0, size[1])) for x in (x0, x1))
     top, bottom = (int(np.clip(round(y), 0, size[0])) for y in (y0, y1))
     if right <= left or bottom <= top:
         raise ParameterError("received an empty rectangle", "expected one with pixels inside")
-    return measure.Region(left, top, right - left, bottom - top)
+    return Rectangle(left, top, right - left, bottom - top)
 
 
 @dataclass(frozen=True)
@@ -591,7 +588,7 @@ class OpenResult:
         integer = np.issubdtype(saved.fused.dtype, np.integer)
         peak = float(np.iinfo(saved.fused.dtype).max) if integer else float(saved.fused.max())
         write_maps(self.folder, maps, as_rgba(saved.fused, 1.0 / (peak or 1.0)))
-        place = (*saved.origin, saved.depth.shape[1], saved.depth.shape[0])
+        place = Rectangle(*saved.origin, *saved.depth.shape[::-1])
         return about_maps(maps, saved.unit, record["parameters"], place) | {
             "warnings": record["warnings"],
             "seconds": record["seconds"],
@@ -628,7 +625,9 @@ def write_maps(folder: Path, maps: Maps, fused: NDArray[Any]) -> None:
     write_pyramid(folder / "fused", fused)
 
 
-def about_maps(maps: Maps, unit: str, parameters: dict[str, Any], place: Box4) -> dict[str, Any]:
+def about_maps(
+    maps: Maps, unit: str, parameters: dict[str, Any], place: Rectangle
+) -> dict[str, Any]:
     """Return what the page must know about the maps of a result, as plain data.
 
     Parameters
@@ -639,11 +638,10 @@ def about_maps(maps: Maps, unit: str, parameters: dict[str, Any], place: Box4) -
         Unit of the depth.
     parameters : dict
         All that were used.
-    place : tuple of int
-        Left, top, width and height that the maps cover, in pixels of the frames.
+    place : Rectangle
+        What the maps cover of the frames.
     """
     height, width = maps["depth"].shape
-    known = np.isfinite(maps["depth"])
     units = {"depth": unit, "index": "frames", "uncertainty": unit}
     return {
         "width": width,
@@ -656,7 +654,7 @@ def about_maps(maps: Maps, unit: str, parameters: dict[str, Any], place: Box4) -
             name: {"unit": units.get(name, ""), "range": shown_range(name, values)}
             for name, values in maps.items()
         },
-        "sure": float((maps["confidence"][known] >= 0.9).mean()) if known.any() else 0.0,
+        "sure": sure_share(maps["confidence"]),
     }
 
 

@@ -30,6 +30,7 @@ from varfocus.app.workspace import Workspace
 from varfocus.errors import InputError, ParameterError, TooLargeError, VarfocusError
 from varfocus.export import images
 from varfocus.export.products import PRODUCTS
+from varfocus.export.result_files import RESULT_FILES, every_name
 from varfocus.export.saved import SavedResult
 from varfocus.io import read_stack
 from varfocus.io.calibration import Focus
@@ -298,16 +299,9 @@ class Page:
 def offered() -> list[dict[str, Any]]:
     """Return the files that can be taken away, what each is, and whether all results have it."""
     files = {
-        "fused.png": "everything in focus",
-        "fused.tif": "everything in focus, float32",
-        "depth.tif": "depth, float32, opens calibrated in Fiji",
-        "confidence.tif": "confidence, float32",
-        "uncertainty.tif": "standard error of the depth, float32",
-        "source.tif": "which frame each pixel of the all-in-focus image comes from",
-        "preview.png": "depth in colours",
-        "report.html": "all of it on one page, for the browser",
-        "mask.png": "which pixels of the frames count",
-        "run.json": "all parameters; repeat with --params",
+        name: RESULT_FILES[product]
+        for name, product in every_name().items()
+        if not name.endswith(".zarr")
     }
     made = {f"depth{suffix}": product.words for suffix, product in PRODUCTS.items()}
     return [

@@ -8,36 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus.canvas.halving import halved
+
 TILE = 512
 """Side of a tile in pixels."""
-
-
-def halved(pixels: NDArray[Any]) -> NDArray[Any]:
-    """Average 2×2 pixels, leaving out those that are NaN; an odd last row or column stands alone.
-
-    Parameters
-    ----------
-    pixels : ndarray of shape (H, W) or (H, W, C)
-        uint8 or float32.
-
-    Returns
-    -------
-    ndarray of shape (⌈H/2⌉, ⌈W/2⌉) or (⌈H/2⌉, ⌈W/2⌉, C)
-        Of the same dtype; NaN where all four are.
-    """
-    height, width = pixels.shape[:2]
-    edge = [(0, height % 2), (0, width % 2)] + [(0, 0)] * (pixels.ndim - 2)
-    even = np.pad(pixels, edge, mode="edge")
-    corners = [even[i::2, j::2].astype(np.float32) for i in (0, 1) for j in (0, 1)]
-    if np.issubdtype(pixels.dtype, np.integer):
-        mean = sum(corners[1:], corners[0]) * np.float32(0.25)
-        rounded: NDArray[Any] = np.rint(mean).astype(pixels.dtype)
-        return rounded
-    known = sum(np.isfinite(c).astype(np.float32) for c in corners)
-    total = sum(np.nan_to_num(c, nan=0.0) for c in corners)
-    with np.errstate(invalid="ignore"):
-        mean = np.divide(total, known)
-    return np.asarray(mean, np.float32)
 
 
 def write_pyramid(folder: Path, pixels: NDArray[Any]) -> None:

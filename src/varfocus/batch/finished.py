@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import OutputExistsError
-from varfocus.export import RUN_RECORD, describe_input, result_names
+from varfocus.export import RUN_RECORD, describe_input
 from varfocus.export.figures import DEPTH_COLOURS, colour_range
 from varfocus.export.report import coloured, photo
+from varfocus.export.result_files import every_name
 from varfocus.job import Job
 from varfocus.stack import FocusStack
 
@@ -66,7 +67,7 @@ def finished(
         if not differs:
             found: dict[str, Any] = record
             return found
-    elif not any((output / name).exists() for name in result_names(stack.dtype)):
+    elif not any((output / name).exists() for name in every_name()):
         return None
     else:
         differs = f"no {RUN_RECORD} of varfocus"

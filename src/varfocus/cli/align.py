@@ -14,6 +14,7 @@ from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.options import AlignOptions, ResourceOptions, called_as
 from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.export.result_files import picture_suffix
 from varfocus.io.calibration import Focus
 from varfocus.io.metadata import read_metadata
 from varfocus.job import keep_apart
@@ -92,7 +93,7 @@ def file_names(stack: FocusStack) -> list[str]:
         file = Path(page.group(1) if page else name)
         stem = f"{file.stem}_{int(page.group(2)):04d}" if page else file.stem
         tiff = file.suffix.lower() in (".tif", ".tiff")
-        names.append(stem + (".tif" if tiff else export.images.picture_suffix(stack.dtype)))
+        names.append(stem + (".tif" if tiff else picture_suffix(stack.dtype)))
     if len(set(names)) < len(names):  # a.jpg beside a.png, or frames from several folders
         names = [f"{k:04d}_{name}" for k, name in enumerate(names)]
     return names

@@ -9,7 +9,7 @@ import numpy as np
 from cyclopts import Parameter
 
 from varfocus import export
-from varfocus.cli.console import Narrator, Talk, TalkOptions, program
+from varfocus.cli.console import Narrator, Talk, TalkOptions, program, table
 from varfocus.cli.simulate import write_simulation
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.figures import Panel, panels
@@ -38,7 +38,7 @@ def demo(
         Replace an earlier demo.
     """
     narrator = Narrator(talk)
-    names = [*export.result_names(np.dtype(np.uint8)), COMPARISON]
+    names = [*export.file_names(np.dtype(np.uint8)).values(), COMPARISON]
     prepare_folder(output, names, overwrite)
     narrator.say(f"Simulating {FRAMES} photographs of a table, focused from near to far …")
     with narrator.bars() as progress:
@@ -77,21 +77,22 @@ def demo(
     narrator.result(_words(output, facts), facts)
 
 
+def _listed() -> list[tuple[str, ...]]:
+    """Return the files of the demo and what each is."""
+    made = export.file_names(np.dtype(np.uint8))
+    return [
+        ("", COMPARISON, "frames, depth, confidence and fused image beside the truth"),
+        *(("", made[name], about) for name, about in export.RESULT_FILES.items() if name != "mask"),
+        ("", "stack/", f"the {FRAMES} simulated photographs, and the truth"),
+    ]
+
+
 def _words(output: Path, facts: dict[str, Any]) -> str:
     errors = facts["rmse_frames"]
     return f"""
 Look at {output / COMPARISON} first. In {output}/ there are:
 
-  comparison.png  frames, depth, confidence and fused image beside the truth
-  depth.tif       the depth of every pixel, in metres
-  confidence.tif  how sure each depth is, 0 to 1
-  uncertainty.tif how large its error may be, in metres
-  fused.png       one picture with everything in focus
-  source.tif      which frame each pixel of it comes from
-  preview.png     the depth in colours
-  report.html     all of it on one page, for the browser
-  run.json        every parameter that was used
-  stack/          the {FRAMES} simulated photographs, and the truth
+{table(_listed())}
 
 Against the known truth, the depth is right to within one frame at \
 {1.0 - facts["bad_pixels"]:.0%} of the pixels.

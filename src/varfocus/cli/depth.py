@@ -13,6 +13,7 @@ from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.cli.options import JobOptions, ResourceOptions, called_as
 from varfocus.cli.source import Frames, load
 from varfocus.errors import ParameterError
+from varfocus.export.result_files import RESULT_FILES
 from varfocus.job import produce
 from varfocus.mosaic import Written
 from varfocus.params import Params, Resources
@@ -74,16 +75,10 @@ def _summary(written: Written) -> str:
     depth = written.record["depth"]
     low, high = (np.nan if depth[end] is None else depth[end] for end in ("minimum", "maximum"))
     unit = depth["unit"]
-    about = {
+    sure = written.record["confidence"]["sure"]
+    about = dict(RESULT_FILES) | {
         "depth": f"{low:.4g} … {high:.4g} {unit}",
-        "confidence": f"{written.sure:.0%} of the pixels above 0.9",
-        "uncertainty": f"standard error of the depth in {unit}",
-        "fused": "everything in focus",
-        "source": "which frame each pixel of it comes from",
-        "preview": "depth in colours",
-        "report": "all of it on one page, for the browser",
-        "mask": "which pixels of the frames count",
-        "run": "all parameters; repeat with --params",
+        "confidence": f"{sure:.0%} of the pixels that count are above 0.9",
     }
     rows = [(str(path), about[name]) for name, path in written.files.items()]
     return f"Done in {written.record['seconds']:.1f} s.\n" + table(rows)

@@ -185,15 +185,12 @@ def _csv(along: Profile, distance: NDArray[np.float64], unit: str, height_unit: 
 
 
 def _window(height: NDArray[Any], region: Region) -> tuple[slice, slice]:
-    rows, columns = height.shape
-    x, y, width, tall = region
-    inside = x >= 0 and y >= 0 and width > 0 and tall > 0
-    if not inside or x + width > columns or y + tall > rows:
+    if not region.lies_in(height.shape):
         raise ParameterError(
-            f"received --region {x},{y},{width},{tall}",
-            f"expected one inside {columns} × {rows} pixels",
+            f"received --region {region}",
+            f"expected one inside {height.shape[1]} × {height.shape[0]} pixels",
         )
-    return slice(y, y + tall), slice(x, x + width)
+    return region.window
 
 
 def parse_region(text: str, option: str) -> Region:

@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Group, Parameter
 
 from varfocus.cli.source import FocusOptions
-from varfocus.export.tiled import TiledFormat
+from varfocus.export.result_files import TiledFormat
 from varfocus.io.calibration import Focus
 from varfocus.job import Job
 from varfocus.params import (

@@ -3,21 +3,25 @@
 from varfocus.depth.physical import (
     FLATNESS_WINDOW,
     RIVAL_DISTANCE,
+    SURE,
     confidence,
     curve_margin,
     flatness,
     index_to_depth,
     margin,
     physical_error,
+    sure_share,
 )
 
 __all__ = [
     "FLATNESS_WINDOW",
     "RIVAL_DISTANCE",
+    "SURE",
     "confidence",
     "curve_margin",
     "flatness",
     "index_to_depth",
     "margin",
     "physical_error",
+    "sure_share",
 ]

@@ -29,6 +29,9 @@ from varfocus import curve, engine
 RIVAL_DISTANCE = 1.5
 """Contrast further away than this many frames counts as a rival."""
 
+SURE = 0.9
+"""Confidence from which a pixel is called sure."""
+
 FLATNESS_WINDOW = 7
 """Side in pixels of the window over which the range of the depth is taken."""
 
@@ -166,3 +169,21 @@ def confidence(
     w_margin, w_flat, w_constant = weights
     score = w_margin * M + w_flat * f + w_constant
     return (1.0 / (1.0 + np.exp(-score))).astype(np.float32)
+
+
+def sure_share(confidence: NDArray[np.float32]) -> float:
+    """Return the share of sure pixels among those that count.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (H, W), float32
+        0 where a pixel does not count, because a mask or the alignment leaves it out; `confidence`
+        itself is never 0.
+
+    Returns
+    -------
+    float
+        Pixels of confidence ≥ 0.9 over pixels that count; 0 if none does.
+    """
+    counting = int(np.count_nonzero(confidence > 0))
+    return int(np.count_nonzero(confidence >= SURE)) / counting if counting else 0.0

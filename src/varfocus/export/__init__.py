@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,34 +15,16 @@ from numpy.typing import NDArray
 import varfocus
 from varfocus.export import figures, images
 from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.export.result_files import (
+    MAPS,
+    MASK,
+    RESULT_FILES,
+    RUN_RECORD,
+    file_names,
+    remove_stale,
+)
 from varfocus.stack import FocusStack
 from varfocus.units import PixelSize
-
-RUN_RECORD = "run.json"
-"""Written last: its presence means that the folder is complete."""
-
-MASK = "mask.png"
-"""Which pixels of the frames count, where not all do."""
-
-
-MAPS = ("depth", "confidence", "uncertainty", "fused", "source")
-"""What a result consists of, whatever the format."""
-
-
-def result_names(dtype: np.dtype[Any]) -> tuple[str, ...]:
-    """Return the names of the files `write_result` may make for frames of a dtype."""
-    fused = "fused" + images.picture_suffix(dtype)
-    return (
-        "depth.tif",
-        "confidence.tif",
-        "uncertainty.tif",
-        fused,
-        "source.tif",
-        "preview.png",
-        "report.html",
-        MASK,
-        RUN_RECORD,
-    )
 
 
 def write_result(
@@ -93,43 +74,31 @@ def write_result(
     dict of str to Path
         What was written, by product.
     """
-    names = result_names(fused.dtype)
-    prepare_folder(folder, names, overwrite)
+    names = file_names(fused.dtype)
+    prepare_folder(folder, names.values(), overwrite)
     remove_stale(folder)
-    contents = (
-        images.float_tiff(depth, unit, "depth", pixel_size),
-        images.float_tiff(confidence, "probability", "confidence", pixel_size),
-        None
+    contents: dict[str, bytes | None] = {
+        "depth": images.float_tiff(depth, unit, "depth", pixel_size),
+        "confidence": images.float_tiff(confidence, "probability", "confidence", pixel_size),
+        "uncertainty": None
         if uncertainty is None
         else images.float_tiff(uncertainty, unit, "standard error of the depth", pixel_size),
-        images.picture(fused, exif, icc)[1],
-        images.frame_number_tiff(source),
-        figures.preview(depth, unit),
-        report,
-        None if mask is None else images.picture(np.where(mask, np.uint8(255), np.uint8(0)))[1],
-        as_json(record),
-    )
+        "fused": images.picture(fused, exif, icc)[1],
+        "source": images.frame_number_tiff(source),
+        "preview": figures.preview(depth, unit),
+        "report": report,
+        "mask": None
+        if mask is None
+        else images.picture(np.where(mask, np.uint8(255), np.uint8(0)))[1],
+        "run": as_json(record),
+    }
     written = {}
-    for name, content in zip(names, contents, strict=True):
-        if content is None:
-            continue
-        write_atomically(folder / name, content)
-        written[Path(name).stem] = folder / name
+    for product, name in names.items():
+        content = contents[product]
+        if content is not None:
+            write_atomically(folder / name, content)
+            written[product] = folder / name
     return written
-
-
-def remove_stale(folder: Path) -> None:
-    """Remove what an earlier run may have left that the next one will not replace.
-
-    While files of two runs may lie side by side, the folder must not look complete; and the fused
-    image of an earlier run may have another suffix, its method have known its error, or its maps
-    have been in another format.
-    """
-    for stale in (RUN_RECORD, "fused.png", "fused.tif", "uncertainty.tif", "report.html", MASK):
-        (folder / stale).unlink(missing_ok=True)
-    for name in MAPS:
-        if (folder / f"{name}.ome.zarr").is_dir():
-            shutil.rmtree(folder / f"{name}.ome.zarr")
 
 
 def describe_software() -> dict[str, str]:
@@ -184,3 +153,18 @@ def as_json(data: dict[str, Any]) -> bytes:
     # A file's name may hold bytes that are no text: as \udcff, which JSON reads back as they were.
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     return text.encode("utf-8", "backslashreplace")
+
+
+__all__ = [
+    "MAPS",
+    "MASK",
+    "RESULT_FILES",
+    "RUN_RECORD",
+    "as_json",
+    "describe_input",
+    "describe_software",
+    "file_names",
+    "remove_stale",
+    "write_record",
+    "write_result",
+]

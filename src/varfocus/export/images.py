@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus.export.result_files import picture_suffix
 from varfocus.units import PixelSize
 
 _PNG_HEADER_BYTES = 33
@@ -149,11 +150,6 @@ def _jpeg(image: NDArray[Any], exif: bytes, icc: bytes) -> bytes:
 
 ENCODERS = {".png": _png, ".tif": _tiff, ".tiff": _tiff, ".jpg": _jpeg, ".jpeg": _jpeg}
 """How pictures are written, by suffix."""
-
-
-def picture_suffix(dtype: np.dtype[Any]) -> str:
-    """Return the suffix `picture` chooses for a dtype."""
-    return ".png" if np.issubdtype(dtype, np.integer) else ".tif"
 
 
 def displayable(image: NDArray[Any]) -> NDArray[np.float32]:

@@ -150,8 +150,9 @@ def _title(record: dict[str, Any]) -> str:
     return "Focus stack"
 
 
-def _sure(confidence: NDArray[np.float32]) -> float:
-    return float((confidence >= 0.9).mean())
+def _sure(found: Findings) -> float:
+    """Return the share of sure pixels: the maps at hand may be coarser than the result."""
+    return float(found.record["confidence"]["sure"])
 
 
 def _summary(found: Findings) -> str:
@@ -174,7 +175,7 @@ def _summary(found: Findings) -> str:
             f"It runs from {depth['minimum']:.4g} to {depth['maximum']:.4g} {counted}, and "
             f"{depth['direction']}."
         )
-    sure = _sure(found.confidence)
+    sure = _sure(found)
     verdict = (
         "Nearly all of it can be relied on"
         if sure >= 0.95
@@ -185,8 +186,8 @@ def _summary(found: Findings) -> str:
         else "Little of it can be relied on"
     )
     words.append(
-        f"{verdict}: {sure:.0%} of the pixels are right to within one frame with a probability of "
-        "at least 90%."
+        f"{verdict}: {sure:.0%} of the pixels that count are right to within one frame with a "
+        "probability of at least 90%."
     )
     undetermined = record.get("undetermined_pixels")
     if undetermined:
@@ -212,7 +213,7 @@ def _facts(found: Findings) -> str:
     low, high = record["depth"]["minimum"], record["depth"]["maximum"]
     if low is not None:
         entries.append(("Depth range", f"{high - low:.4g}", unit))
-    entries.append(("Sure pixels", f"{_sure(found.confidence):.0%}", ""))
+    entries.append(("Sure pixels", f"{_sure(found):.0%}", ""))
     if record.get("uncertainty"):
         entries.append(("Typical error", f"± {record['uncertainty']['median']:.2g}", unit))
     if found.pixel_size is not None:
@@ -316,7 +317,7 @@ alt="Depth map in colours, from {low:.4g} to {high:.4g} {_e(unit)}"></div>
 <figure class="card">
 <div class="picture"><img src="{coloured(found.confidence, (0.0, 1.0), "gray")}" \
 alt="Confidence map, black for none and white for certainty; \
-{_sure(found.confidence):.0%} of the pixels are above 0.9"></div>
+{_sure(found):.0%} of the pixels that count are above 0.9"></div>
 {_colour_bar("gray", 0.0, 1.0, "")}
 <figcaption><b>Confidence.</b> Estimated probability that the depth is right to within one frame.
 Dark seams at the edges of objects are normal: blur leaks there.</figcaption>

@@ -16,6 +16,7 @@ from scipy import ndimage
 from varfocus.canvas.budget import allowed_bytes
 from varfocus.errors import InputError, ParameterError, TooLargeError
 from varfocus.export import RUN_RECORD
+from varfocus.geometry import Rectangle
 from varfocus.io.frames import FileFrame, probe_files
 from varfocus.io.selection import Selection
 from varfocus.stack import FRAMES
@@ -277,14 +278,13 @@ def _box(
 ) -> tuple[slice, slice] | None:
     if region is None:
         return None
-    x, y, width, height = region
-    inside = x >= 0 and y >= 0 and width > 0 and height > 0
-    if not inside or x + width > shape[1] or y + height > shape[0]:
+    wanted = Rectangle(*region)
+    if not wanted.lies_in(shape):
         raise ParameterError(
-            f"received the region {x},{y},{width},{height}",
+            f"received the region {wanted}",
             f"expected one inside {shape[1]} × {shape[0]} pixels",
         )
-    return slice(y, y + height), slice(x, x + width)
+    return wanted.window
 
 
 def _check_memory(folder: Path, maps: dict[str, Sequence[FileFrame]]) -> None:

@@ -7,23 +7,23 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from varfocus.canvas.halving import halved
 from varfocus.canvas.scratch import Scratch
 from varfocus.canvas.tiles import Box, tiles
 from varfocus.errors import MissingExtraError, OutputError, ParameterError
+from varfocus.export.result_files import TILED_SUFFIXES, TiledFormat
 from varfocus.units import PixelSize
 
 Array: TypeAlias = NDArray[Any]
-TiledFormat: TypeAlias = Literal["tiff", "zarr"]
-SUFFIXES: Mapping[str, str] = {"tiff": ".tif", "zarr": ".ome.zarr"}
 
 TILE = 512
 """Side in pixels of the tiles or chunks of a file."""
@@ -114,7 +114,7 @@ def check_format(kind: str) -> None:
     """Refuse a format that does not exist, or whose library is missing."""
     if kind not in get_args(TiledFormat):
         raise ParameterError(
-            f"received tiled_format = {kind!r}", "expected one of " + ", ".join(SUFFIXES)
+            f"received tiled_format = {kind!r}", "expected one of " + ", ".join(TILED_SUFFIXES)
         )
     if kind == "zarr":
         _zarr()
@@ -129,7 +129,7 @@ class _TiffMap:
         about: About,
         scratch: Scratch,
     ) -> None:
-        self._path = folder / (about.name + SUFFIXES["tiff"])
+        self._path = folder / (about.name + TILED_SUFFIXES["tiff"])
         self._temporary = folder / f".{self._path.name}.part"
         self._about, self._scratch = about, scratch
         self._levels: list[Array] = [scratch.empty(shape, dtype)]
@@ -198,7 +198,7 @@ class _ZarrMap:
     def __init__(
         self, folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any], about: About
     ) -> None:
-        self._path = folder / (about.name + SUFFIXES["zarr"])
+        self._path = folder / (about.name + TILED_SUFFIXES["zarr"])
         self._temporary = folder / f".{self._path.name}.part"
         self._about = about
         self.discard()
@@ -291,30 +291,6 @@ class _ChannelsLast:
 def coarser_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape of the next coarser level."""
     return (-(-shape[0] // 2), -(-shape[1] // 2), *shape[2:])
-
-
-def halved(image: Array, numbers: bool = False) -> Array:
-    """Return a picture at half its size: means over 2×2 pixels of what is known.
-
-    Parameters
-    ----------
-    image : ndarray of shape (H, W) or (H, W, C)
-        NaN where unknown; an odd last row or column counts twice.
-    numbers : bool
-        Take every other pixel instead.
-    """
-    if numbers:
-        return image[::2, ::2]
-    pad = [(0, n % 2) for n in image.shape[:2]] + [(0, 0)] * (image.ndim - 2)
-    whole = np.pad(image, pad, mode="edge").astype(np.float32)
-    four = np.stack([whole[i::2, j::2] for i in (0, 1) for j in (0, 1)])
-    known = np.isfinite(four)
-    count = known.sum(axis=0)
-    total = np.where(known, four, np.float32(0.0)).sum(axis=0)
-    mean = np.where(count > 0, total / np.maximum(count, 1), np.float32(np.nan))
-    if np.issubdtype(image.dtype, np.integer):
-        mean = np.rint(mean)
-    return mean.astype(image.dtype)
 
 
 def _fill(fine: Any, coarse: Any, numbers: bool, scratch: Scratch | None) -> None:

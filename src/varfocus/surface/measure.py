@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from varfocus.errors import InputError, ParameterError
+from varfocus.geometry import Rectangle
 from varfocus.units import METRES, PixelSize
 
 Map = NDArray[np.float64]
@@ -84,13 +85,8 @@ class Quantity(NamedTuple):
         return f"{self.value:.4g}{error} {unit}".rstrip()
 
 
-class Region(NamedTuple):
-    """A rectangle of pixels."""
-
-    x: int
-    y: int
-    width: int
-    height: int
+Region = Rectangle
+"""What is measured: left, top, width and height in pixels."""
 
 
 @dataclass(frozen=True)
@@ -421,16 +417,12 @@ def step_height(
 
 def _inside(height: NDArray[np.floating], region: Region) -> NDArray[np.intp]:
     """Return the flat numbers of the known pixels in a region."""
-    rows, columns = height.shape
-    x, y, width, tall = region
-    if not (x >= 0 and y >= 0 and width > 0 and tall > 0 and x + width <= columns) or (
-        y + tall > rows
-    ):
+    if not region.lies_in(height.shape):
         raise ParameterError(
-            f"received the region x={x}, y={y}, width={width}, height={tall}",
-            f"expected one inside {columns} × {rows} pixels",
+            f"received the region {region}",
+            f"expected x,y,width,height inside {height.shape[1]} × {height.shape[0]} pixels",
         )
-    number = np.arange(height.size).reshape(height.shape)[y : y + tall, x : x + width].ravel()
+    number = np.arange(height.size).reshape(height.shape)[region.window].ravel()
     known: NDArray[np.intp] = number[np.isfinite(height.ravel()[number])]
     if known.size < 3:
         raise _too_few(int(known.size), 3)

@@ -12,9 +12,6 @@ from varfocus import depth
 from varfocus.studies import metrics
 from varfocus.studies.evaluation.case import Case, Map
 
-SURE = 0.9
-"""Confidence from which a depth is called sure."""
-
 DROPPED = 0.2
 """Share of the least confident pixels that is left out for `Scores.kept`."""
 
@@ -93,7 +90,7 @@ def judge(case: Case, index: Map, confidence: Map) -> Judgement:
     bands = metrics.edge_band_errors(index, truth, jump=jump_size(len(case.stack)))
     reliability = metrics.reliability(confidence, index, truth)
     curve = metrics.sparsification(confidence, index, truth)
-    sure = np.isfinite(truth) & (confidence >= SURE)
+    sure = np.isfinite(truth) & (confidence >= depth.SURE)
     scores = Scores(
         rmse=metrics.rmse(*physical),
         mae=metrics.mae(*physical),
