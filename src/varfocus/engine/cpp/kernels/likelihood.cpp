@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "compact.hpp"
-#include "kernels.hpp"
+#include "../kernels.hpp"
 #include "lanes.hpp"
 #include "simd.hpp"
-#include "threads.hpp"
+#include "../threads.hpp"
 
 namespace varfocus {
 namespace {
@@ -61,21 +61,25 @@ VARFOCUS_INLINE void centred(const std::uint16_t* contrast, std::ptrdiff_t plane
 
 // y (rank, PIXELS) ← basis (rank, n) · v, three vectors of pixels and two rows at a time.
 VARFOCUS_INLINE void project(const float* basis, int rank, int n, const float* v, float* y) {
+    constexpr int VECTORS = 3;
+    static_assert(PIXELS % (VECTORS * LANES) == 0, "a strip is made of whole groups of vectors");
     for (int r = 0; r < rank; r += 2) {
         const float *one = basis + std::ptrdiff_t(r) * n, *two = r + 1 < rank ? one + n : one;
-        Lanes sum[2][3] = {};
-        for (int k = 0; k < n; ++k) {
-            const float* at = v + std::ptrdiff_t(k) * PIXELS;
-            for (int j = 0; j < 3; ++j) {
-                Lanes values;
-                load(at + j * LANES, values);
-                sum[0][j] = sum[0][j] + values * one[k];
-                sum[1][j] = sum[1][j] + values * two[k];
+        for (int x = 0; x < PIXELS; x += VECTORS * LANES) {
+            Lanes sum[2][VECTORS] = {};
+            for (int k = 0; k < n; ++k) {
+                const float* at = v + std::ptrdiff_t(k) * PIXELS + x;
+                for (int j = 0; j < VECTORS; ++j) {
+                    Lanes values;
+                    load(at + j * LANES, values);
+                    sum[0][j] = sum[0][j] + values * one[k];
+                    sum[1][j] = sum[1][j] + values * two[k];
+                }
             }
-        }
-        for (int i = 0; i < 2 && r + i < rank; ++i) {
-            for (int j = 0; j < 3; ++j) {
-                store(sum[i][j], y + std::ptrdiff_t(r + i) * PIXELS + j * LANES);
+            for (int i = 0; i < 2 && r + i < rank; ++i) {
+                for (int j = 0; j < VECTORS; ++j) {
+                    store(sum[i][j], y + std::ptrdiff_t(r + i) * PIXELS + x + j * LANES);
+                }
             }
         }
     }
