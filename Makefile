@@ -5,12 +5,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup page demo test check slow bench sanitize licences nightly reproduce evaluate quality clean
+.PHONY: help setup page demo test check slow bench stubs sanitize licences nightly reproduce evaluate quality clean
 help:            ## Show this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 setup: $(STAMP)  ## Make the virtual environment
-$(STAMP): pyproject.toml CMakeLists.txt $(wildcard src/varfocus/engine/*.?pp)
+$(STAMP): pyproject.toml CMakeLists.txt $(wildcard src/varfocus/engine/cpp/*.?pp src/varfocus/engine/cpp/kernels/*.?pp)
 	$(PYTHON) -c 'import sys; sys.exit("varfocus needs Python 3.11 or newer, found " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -41,6 +41,9 @@ slow: $(STAMP)   ## The long studies
 bench: $(STAMP)  ## Time the engine against plain NumPy, side by side
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/files.py
+
+stubs: $(STAMP)  ## Describe the compiled kernels for type checkers: engine/_kernels.pyi
+	$(BIN)/python -m nanobind.stubgen -q -m varfocus.engine._kernels -o src/varfocus/engine/_kernels.pyi
 
 sanitize: $(STAMP) ## The kernels' tests under AddressSanitizer and UBSan
 	PATH="$(CURDIR)/$(BIN):$$PATH" tests/engine/run_sanitized.sh

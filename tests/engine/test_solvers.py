@@ -263,10 +263,10 @@ def test_bad_arguments_are_refused_in_python():
             engine.primal_dual(bad_a, bad_d, bad_p, **good)
     frozen = d.copy()
     frozen.flags.writeable = False
-    with pytest.raises(ParameterError, match="writeable"):
+    with pytest.raises(ParameterError, match="read-only"):
         engine.primal_dual(a, frozen, p, **good)
     for wrong in ({"alpha": 0.0}, {"alpha": np.nan}, {"sigma": -1.0}, {"iterations": -1}):
-        with pytest.raises(ParameterError, match="expected positive"):
+        with pytest.raises(ParameterError, match=r"expected a (positive|whole) number"):
             engine.primal_dual(a, d, p, **(good | wrong))
     for window in (0, 2, -3, 2001):
         with pytest.raises(ParameterError, match="odd side"):
@@ -305,7 +305,7 @@ def test_bad_arguments_are_refused_by_the_kernels_themselves():
         lambda: kernels.box_mean(d[::-1], d.copy(), 3, 1),
         lambda: kernels.box_mean(d, [[1.0]], 3, 1),
     ):
-        with pytest.raises(TypeError):
+        with pytest.raises(ParameterError, match=r"received box_mean\(.*\n?expected box_mean"):
             call()
 
 

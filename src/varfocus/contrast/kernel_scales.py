@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus.engine import kernels, thread_count
+from varfocus.engine import COMPACT_LOWEST, kernels, thread_count
 from varfocus.engine.frames import accepts as frame_accepted
 from varfocus.engine.frames import pixels
 from varfocus.errors import ParameterError
@@ -20,9 +20,6 @@ TRUNCATE = 4.0
 
 WIDEST_SIGMA = 200.0
 """Gaussians wider than this are left to the array code."""
-
-LOWEST = (127 - 40) << 23
-"""Bits of 2⁻⁴⁰ as float32, the smallest contrast that is told from none."""
 
 
 def accepts(frame: Any, params: RobustParams) -> bool:
@@ -40,7 +37,7 @@ def half_gaussian(sigma: float) -> Float:
 
 def decoded(compact: NDArray[np.uint16]) -> Float:
     """Return contrast as float32: 6 bits of exponent, 10 of mantissa."""
-    bits = (compact.astype(np.int32) << 13) + np.int32(LOWEST)
+    bits = (compact.astype(np.int32) << 13) + np.int32(COMPACT_LOWEST)
     value: Float = np.where(compact == 0, np.float32(0.0), bits.view(np.float32))
     return value
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import engine
-from varfocus.contrast import gaussian, gradient_energy, mlap
+from varfocus.contrast import gaussian, gradient_energy, kernel_scales, mlap
 from varfocus.params import RobustParams
 
 Float = NDArray[np.float32]
@@ -91,9 +91,6 @@ def two_scales(
     frame: NDArray[Any], n: int, shape: tuple[int, int], scale: float, params: RobustParams
 ) -> Scales:
     """Return what takes in n frames like this one: on the kernels if they can, else array code."""
-    if engine.in_use():
-        from varfocus.contrast import kernel_scales
-
-        if kernel_scales.accepts(frame, params):
-            return kernel_scales.TwoScales(n, shape, scale, params)
+    if engine.in_use() and kernel_scales.accepts(frame, params):
+        return kernel_scales.TwoScales(n, shape, scale, params)
     return TwoScales(n, shape, scale, params)

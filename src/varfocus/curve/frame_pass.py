@@ -16,7 +16,9 @@ from typing import Protocol
 from varfocus import engine
 from varfocus.arrays import Array, namespace
 from varfocus.contrast import PeakSearch, mlap
+from varfocus.curve import kernel_pass
 from varfocus.curve.polynomial import CurveFit
+from varfocus.engine.frames import accepts
 
 
 class FramePass(Protocol):
@@ -100,10 +102,6 @@ def contrast_pass(like: Array, n: int, degree: int, window: int, scale: float = 
     FramePass
         With nothing taken in yet.
     """
-    if engine.in_use():
-        from varfocus.curve import kernel_pass
-        from varfocus.engine.frames import accepts
-
-        if accepts(like, window):
-            return kernel_pass.ContrastPass(n, degree, window, scale)
+    if engine.in_use() and accepts(like, window):
+        return kernel_pass.ContrastPass(n, degree, window, scale)
     return ContrastPass(n, degree, window, scale)

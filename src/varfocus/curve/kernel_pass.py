@@ -8,13 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.curve.polynomial import fit_matrix
-from varfocus.engine import WIDEST_WINDOW, kernels, thread_count
+from varfocus.engine import BATCH, WIDEST_WINDOW, kernels, thread_count
 from varfocus.engine.frames import CONTRAST_TYPES, accepts, pixels
 from varfocus.errors import ParameterError
-
-BATCH = 8
-"""Contrast images put by before the coefficients are brought up to date: 16 bytes per pixel for
-8-bit frames instead of reading and writing 72 bytes per pixel for every frame."""
 
 
 class ContrastPass:

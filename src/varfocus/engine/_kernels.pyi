@@ -1,172 +1,110 @@
-"""The compiled module; arrays must be contiguous, and outputs are written in place."""
+"""
+The compiled kernels; arrays must be contiguous, and outputs are written in place.
+"""
 
-from typing import Any
+from typing import Annotated, overload
 
+import numpy
 from numpy.typing import NDArray
 
-Floats = NDArray[Any]
 
-def contrast(frame: NDArray[Any], out: NDArray[Any], threads: int) -> None: ...
-def accumulate(
-    slots: NDArray[Any],
-    weights: Floats,
-    numbers: Floats,
-    scale: float,
-    window: int,
-    coefficients: Floats,
-    peak: Floats,
-    best: Floats,
-    index: Floats,
-    threads: int,
-) -> None: ...
-def box_mean(image: Floats, out: Floats, window: int, threads: int) -> None: ...
-def halve(fine: Floats, coarse: Floats, threads: int) -> None: ...
-def solve_columns(spectrum: Floats, e_x: Floats, lam: float, threads: int) -> None: ...
-def admm_update(
-    a: Floats,
-    u: Floats,
-    d: Floats,
-    g: Floats,
-    b: Floats,
-    r: Floats,
-    alpha: float,
-    tau: float,
-    lam: float,
-    next_lam: float,
-    growth: float,
-    multipliers: bool,
-    threads: int,
-) -> tuple[float, float, float, float]: ...
-def primal_dual(
-    a: Floats, d: Floats, p: Floats, alpha: float, sigma: float, iterations: int, threads: int
-) -> None: ...
-def energy_terms(a: Floats, d: Floats, threads: int) -> tuple[float, float]: ...
-def slope(a: Floats, d: Floats, out: Floats, threads: int) -> None: ...
-def margin(
-    a: Floats, basis: Floats, rival_distance: float, index: Floats, out: Floats, threads: int
-) -> None: ...
-def reduce(fine: Floats, coarse: Floats, threads: int) -> None: ...
-def add_expanded(coarse: Floats, fine: Floats, sign: float, threads: int) -> None: ...
-def fusion_level(
-    coefficients: Floats,
-    weight: Floats,
-    number: int,
-    doubt: float,
-    low: NDArray[Any],
-    high: NDArray[Any],
-    blended: Floats,
-    sharpest: Floats,
-    best: Floats,
-    least: Floats,
-    chosen: NDArray[Any],
-    threads: int,
-) -> None: ...
-def two_scales(
-    frame: NDArray[Any],
-    scale: float,
-    blur: Floats,
-    support: Floats,
-    fine: NDArray[Any],
-    coarse: NDArray[Any],
-    gradient: Floats,
-    smallest: Floats,
-    largest: Floats,
-    threads: int,
-) -> None: ...
-def best_match(
-    bank: Floats, v: Floats, best: Floats, number: NDArray[Any], threads: int
-) -> None: ...
-def explained(bank: Floats, v: Floats, out: Floats, threads: int) -> None: ...
-def cost(
-    contrast: NDArray[Any],
-    basis: Floats,
-    bank: Floats,
-    noise: Floats,
-    ends: Floats,
-    unit: float,
-    labels: int,
-    lost: Floats,
-    first_row: int,
-    out: Floats,
-    threads: int,
-) -> None: ...
-def semi_global(
-    cost: Floats,
-    p1: float,
-    jump: Floats,
-    first_row: int,
-    upward: bool,
-    entering: Floats,
-    total: Floats,
-    leaving: Floats,
-    threads: int,
-) -> None: ...
-def lowest(volume: Floats, labels: int, out: Floats, threads: int) -> None: ...
-def judge(
-    total: Floats,
-    cost: Floats,
-    labels: int,
-    label: Floats,
-    distance: float,
-    reach: int,
-    lead: Floats,
-    bend: Floats,
-    value: Floats,
-    threads: int,
-) -> None: ...
-def cut_windows(
-    cost: Floats,
-    labels: int,
-    label: Floats,
-    samples: NDArray[Any],
-    scale: Floats,
-    base: NDArray[Any],
-    offsets: NDArray[Any],
-    threads: int,
-) -> None: ...
-def huber_primal_dual(
-    samples: NDArray[Any],
-    scale: Floats,
-    base: NDArray[Any],
-    offsets: NDArray[Any],
-    weight: Floats,
-    step: float,
-    alpha: float,
-    epsilon: float,
-    sigma: float,
-    d: Floats,
-    p: Floats,
-    iterations: int,
-    threads: int,
-) -> tuple[float, float]: ...
-def warp(
-    frame: NDArray[Any],
-    out: NDArray[Any],
-    matrix: NDArray[Any],
-    table: Floats,
-    gains: Floats,
-    threads: int,
-) -> None: ...
-def shrink(frame: NDArray[Any], out: Floats, factor: int, scale: float, threads: int) -> None: ...
-def edge_convolve(planes: Floats, taps: Floats, out: Floats) -> None: ...
-def edge_judge(
-    frames: Floats,
-    label: NDArray[Any],
-    near: NDArray[Any],
-    far: NDArray[Any],
-    sigma: Floats,
-    tau2: float,
-    sharp: float,
-    change: Floats,
-    error: Floats,
-    colour: Floats,
-) -> None: ...
-def edge_plain_error(
-    frames: Floats,
-    label: NDArray[Any],
-    near: NDArray[Any],
-    far: NDArray[Any],
-    sigma: Floats,
-    tau2: float,
-    error: Floats,
-) -> None: ...
+BATCH: int = 8
+
+COMPACT_LOWEST: int = 729808896
+
+LABEL_PADDING: int = 16
+
+MOST_THREADS: int = 1024
+
+WIDEST_WINDOW: int = 1999
+
+WINDOW: int = 16
+
+@overload
+def contrast(frame: Annotated[NDArray[numpy.uint8], dict(shape=(None, None, None), device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+@overload
+def contrast(frame: Annotated[NDArray[numpy.uint16], dict(shape=(None, None, None), device='cpu', writable=False)], out: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+@overload
+def contrast(frame: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+@overload
+def accumulate(slots: Annotated[NDArray[numpy.uint16], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], numbers: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, window: int, coefficients: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], peak: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], best: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], index: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+@overload
+def accumulate(slots: Annotated[NDArray[numpy.int32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], numbers: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, window: int, coefficients: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], peak: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], best: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], index: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+@overload
+def accumulate(slots: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], numbers: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, window: int, coefficients: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], peak: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], best: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], index: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+@overload
+def two_scales(frame: Annotated[NDArray[numpy.uint8], dict(shape=(None, None, None), device='cpu', writable=False)], scale: float, blur: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], support: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fine: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], coarse: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], gradient: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], smallest: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], largest: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+@overload
+def two_scales(frame: Annotated[NDArray[numpy.uint16], dict(shape=(None, None, None), device='cpu', writable=False)], scale: float, blur: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], support: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fine: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], coarse: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], gradient: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], smallest: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], largest: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+@overload
+def two_scales(frame: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), device='cpu', writable=False)], scale: float, blur: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], support: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fine: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], coarse: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], gradient: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], smallest: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], largest: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+def box_mean(image: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], window: int, threads: int) -> None: ...
+
+def halve(fine: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], coarse: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+def solve_columns(spectrum: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], e_x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], lam: float, threads: int) -> None: ...
+
+def admm_update(a: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], d: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], g: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], b: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], alpha: float, tau: float, lam: float, next_lam: float, growth: float, multipliers: bool, threads: int) -> tuple[float, float, float, float]: ...
+
+def primal_dual(a: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], d: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], p: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], alpha: float, sigma: float, iterations: int, threads: int) -> None: ...
+
+def energy_terms(a: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], d: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[float, float]: ...
+
+def slope(a: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], d: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+def margin(a: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], rival_distance: float, index: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+def best_match(bank: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], best: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], number: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], threads: int) -> None: ...
+
+def explained(bank: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+def cost(contrast: Annotated[NDArray[numpy.uint16], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], bank: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], noise: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], unit: float, labels: int, lost: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], first_row: int, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+def semi_global(cost: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], p1: float, jump: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], first_row: int, upward: bool, entering: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], total: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], leaving: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+def lowest(volume: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: int, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+def judge(total: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: int, label: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], distance: float, reach: int, lead: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], bend: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], value: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+def cut_windows(cost: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: int, label: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], samples: Annotated[NDArray[numpy.uint16], dict(shape=(None, None, None), order='C', device='cpu')], scale: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], base: Annotated[NDArray[numpy.int16], dict(shape=(None, None), order='C', device='cpu')], offsets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int) -> None: ...
+
+def huber_primal_dual(samples: Annotated[NDArray[numpy.uint16], dict(shape=(None, None, None), order='C', device='cpu')], scale: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], base: Annotated[NDArray[numpy.int16], dict(shape=(None, None), order='C', device='cpu')], offsets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], weight: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], step: float, alpha: float, epsilon: float, sigma: float, d: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], p: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], iterations: int, threads: int) -> tuple[float, float]: ...
+
+def reduce(fine: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], coarse: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+def add_expanded(coarse: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], fine: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], sign: float, threads: int) -> None: ...
+
+def fusion_level(coefficients: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], number: int, doubt: float, low: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], high: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], blended: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], sharpest: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], best: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], least: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], chosen: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+@overload
+def warp(frame: Annotated[NDArray[numpy.uint8], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint8], dict(shape=(None, None, None), order='C', device='cpu')], matrix: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], gains: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> None: ...
+
+@overload
+def warp(frame: Annotated[NDArray[numpy.uint16], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint16], dict(shape=(None, None, None), order='C', device='cpu')], matrix: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], gains: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> None: ...
+
+@overload
+def warp(frame: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], matrix: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], gains: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> None: ...
+
+@overload
+def shrink(frame: Annotated[NDArray[numpy.uint8], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], factor: int, scale: float, threads: int) -> None: ...
+
+@overload
+def shrink(frame: Annotated[NDArray[numpy.uint16], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], factor: int, scale: float, threads: int) -> None: ...
+
+@overload
+def shrink(frame: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], factor: int, scale: float, threads: int) -> None: ...
+
+def edge_convolve(planes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], taps: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')]) -> None: ...
+
+def edge_judge(frames: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], near: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], far: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], sigma: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], tau2: float, sharp: float, change: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], error: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], colour: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')]) -> None: ...
+
+def edge_plain_error(frames: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], near: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], far: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], sigma: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], tau2: float, error: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...

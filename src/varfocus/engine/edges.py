@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus.engine import kernels
+from varfocus.engine.extension import kernels
 
 Float = NDArray[np.float32]
 Labels = NDArray[np.int32]

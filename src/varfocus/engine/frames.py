@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus.engine import WIDEST_WINDOW
+from varfocus.engine.extension import WIDEST_WINDOW
 
 CONTRAST_TYPES = {
     np.dtype(np.uint8): np.uint16,

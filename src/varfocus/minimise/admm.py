@@ -31,7 +31,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -40,33 +40,10 @@ from varfocus.arrays import Array, namespace, total
 from varfocus.energy import ContrastTerm, DataTerm
 from varfocus.energy.operators import K_adjoint
 from varfocus.energy.regulariser import TV, Coupling, Regulariser
+from varfocus.minimise import kernel_admm
+from varfocus.minimise.split import State
 from varfocus.minimise.trace import Callback, Solution, Trace, check_finite
 from varfocus.params import SolverParams
-
-
-@dataclass(frozen=True)
-class State:
-    """The variables of the iteration.
-
-    Attributes
-    ----------
-    d : array of shape (H, W)
-        Depth.
-    g : array of shape (2, H, W)
-        Its gradient, split off; ``(5, H, W)`` for TGV.
-    b : array of the shape of g
-        Scaled multiplier of g = Kd.
-    lam : float
-        Coupling λ of this iteration.
-    v : array of shape (2, H, W), optional
-        The slope that TGV does not count.
-    """
-
-    d: Array
-    g: Array
-    b: Array
-    lam: float
-    v: Array = None
 
 
 def linearised_admm(
@@ -113,9 +90,7 @@ def linearised_admm(
     lam_max = 1e4 if d.dtype == xp.float32 else float("inf")
     plain = regulariser is TV and not warm
     if plain and isinstance(data, ContrastTerm) and engine.accepts(data.a, d):
-        from varfocus.minimise.kernel_admm import linearised_admm as on_kernels
-
-        return on_kernels(data.a, d, params, callback, multipliers, lam_max)
+        return kernel_admm.linearised_admm(data.a, d, params, callback, multipliers, lam_max)
     operator = regulariser.operator(d)
     v = operator.start(d)
     g = operator.apply(d, v)

@@ -1,9 +1,9 @@
 """`varfocus.minimise.search.Search` on the kernels, in as many bands of rows as memory demands.
 
-Volumes are ``(rows, W, labels)``, labels padded to a multiple of 16, one band at a time. Paths run
-through all bands: a first sweep down the image keeps the path costs of the last row of each band, a
-second one goes up from band to band and completes the sums. So bands change nothing but the time:
-the cost is computed twice, and once more to judge the result. A single band is kept.
+Volumes are ``(rows, W, labels)``, labels padded to a multiple of `LABEL_PADDING`, one band at a
+time. Paths run through all bands: a first sweep down the image keeps the path costs of the last row
+of each band, a second one goes up from band to band and completes the sums. So bands change nothing
+but the time: the cost is computed twice, and once more to judge the result. A single band is kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from varfocus.curve.likelihood import Model
 from varfocus.energy import WindowTerm
-from varfocus.engine import kernels, thread_count
+from varfocus.engine import LABEL_PADDING, kernels, thread_count
+from varfocus.engine import WINDOW as WINDOW  # also for those who count its bytes
 from varfocus.errors import ParameterError
 from varfocus.minimise.semi_global import PATHS
 
@@ -25,12 +26,6 @@ Float = NDArray[np.float32]
 
 Empty: TypeAlias = Callable[..., NDArray[Any]]
 """Makes an array of a shape and a number type, its content arbitrary: `numpy.empty`, or alike."""
-
-LANES = 16
-"""Labels are padded to a multiple of this."""
-
-WINDOW = 16
-"""Samples of a curve that the refinement sees."""
 
 TEMPLATE_ERROR = 2e-5
 """How far templates may be off, in their norm, to be combinations of fewer curves."""
@@ -47,7 +42,7 @@ NOTHING = np.empty((0, 0, 0), np.float32)
 
 def padded(labels: int) -> int:
     """Return the number of labels, with those that pad them."""
-    return -(-labels // LANES) * LANES
+    return -(-labels // LABEL_PADDING) * LABEL_PADDING
 
 
 def volume_bytes(shape: tuple[int, int], labels: int, bands: int) -> int:

@@ -24,7 +24,8 @@ from varfocus.arrays import Array, total
 from varfocus.energy import DataTerm
 from varfocus.energy.operators import K_adjoint
 from varfocus.energy.regulariser import TV, Regulariser
-from varfocus.minimise.admm import State, linearised_admm
+from varfocus.minimise.admm import linearised_admm
+from varfocus.minimise.split import State
 from varfocus.minimise.trace import Callback, Solution, Trace
 from varfocus.params import SolverParams
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
 from varfocus import engine
 from varfocus.energy.operators import laplacian_eigenvalues
+from varfocus.minimise.split import State
 from varfocus.minimise.trace import Callback, Solution, Trace, check_finite
 from varfocus.params import SolverParams
-
-if TYPE_CHECKING:
-    from varfocus.minimise.admm import State
 
 THREADED_PIXELS = 100_000
 """Below this, starting threads takes longer than they save."""
@@ -49,8 +45,6 @@ def linearised_admm(
     Solution
         With the last state.
     """
-    from varfocus.minimise.admm import State
-
     threads = engine.thread_count() if start.size >= THREADED_PIXELS else 1
     a, d = np.ascontiguousarray(a), np.array(start, np.float32, order="C")
     data, tv = engine.energy_terms(a, d)
@@ -71,7 +65,7 @@ def linearised_admm(
         )  # fmt: skip
         lam *= factor
         trace.record(data + params.alpha * tv, constraint, change)
-        state: State = State(d, g, b, lam)
+        state = State(d, g, b, lam)
         check_finite(trace, State(last_good, nothing, nothing, params.lam))
         if callback is not None:
             callback(k + 1, state, trace)

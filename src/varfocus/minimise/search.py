@@ -15,6 +15,7 @@ from varfocus import engine
 from varfocus.curve.cubic import catmull_rom, curvature
 from varfocus.curve.likelihood import Model, cost_volume
 from varfocus.energy import VolumeTerm, WindowTerm
+from varfocus.minimise import banded_search
 from varfocus.minimise.semi_global import lowest, second_well, semi_global
 
 Float = NDArray[np.float32]
@@ -120,7 +121,5 @@ def search(
         Number of bands of rows the engine may hold one at a time.
     """
     if contrast.dtype == np.uint16 and engine.in_use():
-        from varfocus.minimise.banded_search import Search as OnKernels
-
-        return OnKernels(contrast, model, lost, ends, slope, jump, bands)
+        return banded_search.Search(contrast, model, lost, ends, slope, jump, bands)
     return Search(contrast, model, lost, ends, slope, jump)

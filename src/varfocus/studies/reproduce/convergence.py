@@ -16,7 +16,7 @@ from varfocus.energy import ContrastTerm, QuadraticTerm
 from varfocus.energy.operators import K
 from varfocus.export.figures import to_png
 from varfocus.minimise import Trace, forward_backward, linearised_admm, quadratic_penalty
-from varfocus.minimise.admm import State
+from varfocus.minimise.split import State
 from varfocus.params import SolverParams, StartParams
 from varfocus.simulation import make_texture, simulate
 from varfocus.stack import FocusStack

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "compact.hpp"
-#include "kernels.hpp"
+#include "../kernels.hpp"
 #include "lanes.hpp"
 #include "simd.hpp"
-#include "threads.hpp"
+#include "../threads.hpp"
 
 namespace varfocus {
 namespace {
@@ -62,10 +62,10 @@ VARFOCUS_INLINE void centred(const std::uint16_t* contrast, std::ptrdiff_t plane
 // y (rank, PIXELS) ← basis (rank, n) · v, three vectors of pixels and two rows at a time.
 VARFOCUS_INLINE void project(const float* basis, int rank, int n, const float* v, float* y) {
     constexpr int VECTORS = 3;
-    static_assert(PIXELS % (VECTORS * LANES) == 0, "or the last pixels of a strip are left out");
-    for (int x = 0; x < PIXELS; x += VECTORS * LANES) {
-        for (int r = 0; r < rank; r += 2) {
-            const float *one = basis + std::ptrdiff_t(r) * n, *two = r + 1 < rank ? one + n : one;
+    static_assert(PIXELS % (VECTORS * LANES) == 0, "a strip is made of whole groups of vectors");
+    for (int r = 0; r < rank; r += 2) {
+        const float *one = basis + std::ptrdiff_t(r) * n, *two = r + 1 < rank ? one + n : one;
+        for (int x = 0; x < PIXELS; x += VECTORS * LANES) {
             Lanes sum[2][VECTORS] = {};
             for (int k = 0; k < n; ++k) {
                 const float* at = v + std::ptrdiff_t(k) * PIXELS + x;

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "curve.hpp"
-#include "kernels.hpp"
+#include "../kernels.hpp"
 #include "simd.hpp"
-#include "threads.hpp"
+#include "../threads.hpp"
 
 namespace varfocus {
 namespace {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels.hpp"
+#include "../kernels.hpp"
 #include "lanes.hpp"
 
 namespace varfocus {

@@ -5,10 +5,10 @@
 #include <limits>
 #include <vector>
 
-#include "kernels.hpp"
+#include "../kernels.hpp"
 #include "lanes.hpp"
 #include "simd.hpp"
-#include "threads.hpp"
+#include "../threads.hpp"
 
 namespace varfocus {
 namespace {

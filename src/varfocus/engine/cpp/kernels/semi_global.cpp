@@ -9,11 +9,11 @@
 #include <memory>
 #include <vector>
 
-#include "kernels.hpp"
+#include "../kernels.hpp"
 #include "lanes.hpp"
 #include "simd.hpp"
-#include "sweeps.hpp"
-#include "threads.hpp"
+#include "../sweeps.hpp"
+#include "../threads.hpp"
 
 namespace varfocus {
 namespace {

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "curve.hpp"
-#include "kernels.hpp"
+#include "../kernels.hpp"
 #include "simd.hpp"
-#include "sweeps.hpp"
+#include "../sweeps.hpp"
 
 namespace varfocus {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "kernels.hpp"
+#include "../kernels.hpp"
 #include "simd.hpp"
-#include "threads.hpp"
+#include "../threads.hpp"
 #include "window_sum.hpp"
 
 namespace varfocus {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels.hpp"
+#include "../kernels.hpp"
 #include "simd.hpp"
-#include "threads.hpp"
+#include "../threads.hpp"
 
 namespace varfocus {
 namespace {

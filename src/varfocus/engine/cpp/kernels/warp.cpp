@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels.hpp"
+#include "../kernels.hpp"
 #include "simd.hpp"
-#include "threads.hpp"
+#include "../threads.hpp"
 
 namespace varfocus {
 namespace {

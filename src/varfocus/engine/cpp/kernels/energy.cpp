@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "curve.hpp"
-#include "kernels.hpp"
+#include "../kernels.hpp"
 #include "simd.hpp"
 #include "sums.hpp"
-#include "threads.hpp"
+#include "../threads.hpp"
 
 namespace varfocus {
 namespace {

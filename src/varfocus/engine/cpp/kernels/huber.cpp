@@ -9,11 +9,11 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels.hpp"
+#include "../kernels.hpp"
 #include "simd.hpp"
 #include "sums.hpp"
-#include "sweeps.hpp"
-#include "threads.hpp"
+#include "../sweeps.hpp"
+#include "../threads.hpp"
 
 namespace varfocus {
 namespace {

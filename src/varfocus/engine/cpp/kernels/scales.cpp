@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "compact.hpp"
-#include "kernels.hpp"
+#include "../kernels.hpp"
 #include "simd.hpp"
-#include "threads.hpp"
+#include "../threads.hpp"
 
 namespace varfocus {
 namespace {

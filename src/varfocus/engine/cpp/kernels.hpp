@@ -9,6 +9,11 @@
 
 namespace varfocus {
 
+// Limits that callers keep to; Python reads them from the module.
+constexpr int MOST_THREADS = 1024;
+constexpr int WIDEST_WINDOW = 1999;  // side in pixels
+constexpr int MOST_LABELS = 30000;
+
 struct Size {
     int height, width;
     std::ptrdiff_t pixels() const { return std::ptrdiff_t(height) * width; }
@@ -167,8 +172,10 @@ void two_scales(const FrameView<std::uint16_t>& frame, const TwoScales& how,
 void two_scales(const FrameView<float>& frame, const TwoScales& how, const ScaleOutputs& out,
                 int threads);
 
-// --- volumes (H, W, stride): `labels` numbers per pixel, then NO_LABEL up to a multiple of 16 ----
+// --- volumes (H, W, stride): `labels` numbers per pixel, then NO_LABEL to the next multiple --------
 
+// The widest vector of any instruction set, so that a volume looks the same for all of them.
+constexpr int LABEL_PADDING = 16;
 constexpr float NO_LABEL = 1e30f;
 
 // --- templates.cpp: varfocus.curve.templates ---------------------------------------------------------

@@ -1,0 +1,78 @@
+// The layered rendering of patches, for the edge stage. One thread each: see kernels/edges.cpp.
+
+#include "bind.hpp"
+
+namespace varfocus {
+namespace bind {
+namespace {
+
+using Labels = Image<const std::int32_t>;
+
+EdgePatch edge_patch(const Volumes<const float>& frames, const Labels& label, const Labels& near,
+                     const Labels& far, const Image<const float>& sigma) {
+    const Size size = image_size(label);
+    require_image("near", near, size);
+    require_image("far", far, size);
+    const int count = checked_count("frames", frames.shape(0), 1, LONGEST_SIDE);
+    const int channels = checked_count("channels", frames.shape(1), 1, 4);
+    require_shape("frames", frames, count, channels, size.height, size.width);
+    const int layers = checked_count("layers", sigma.shape(1), 1, LONGEST_SIDE);
+    require_shape("sigma", sigma, count, layers);
+    for (std::size_t i = 0; i < sigma.shape(0) * sigma.shape(1); ++i) {
+        const float value = sigma.data()[i];
+        require_number("sigma", value, value >= 0.0f && value < 1e4f, "0 to 10000 pixels");
+    }
+    for (const Labels* map : {&label, &near, &far}) {
+        for (std::ptrdiff_t i = 0; i < size.pixels(); ++i) {
+            const std::int32_t value = map->data()[i];
+            if (value < 0 || value >= layers) require_within("layer", value, 0, layers - 1);
+        }
+    }
+    return {frames.data(), count,        channels, label.data(), near.data(),
+            far.data(),    sigma.data(), layers,   size};
+}
+
+void edge_judge(Volumes<const float> frames, Labels label, Labels near, Labels far,
+                Image<const float> sigma, float tau2, float sharp, Image<float> change,
+                Image<float> error, Planes<float> colour) {
+    const EdgePatch patch = edge_patch(frames, label, near, far, sigma);
+    require_image("change", change, patch.size);
+    require_image("error", error, patch.size);
+    require_planes("colour", colour, patch.channels, patch.size);
+    require_positive("tau2", tau2);
+    nb::gil_scoped_release release;
+    varfocus::edge_judge(patch, tau2, sharp, change.data(), error.data(), colour.data());
+}
+
+void edge_plain_error(Volumes<const float> frames, Labels label, Labels near, Labels far,
+                      Image<const float> sigma, float tau2, Image<float> error) {
+    const EdgePatch patch = edge_patch(frames, label, near, far, sigma);
+    require_image("error", error, patch.size);
+    require_positive("tau2", tau2);
+    nb::gil_scoped_release release;
+    varfocus::edge_plain_error(patch, tau2, error.data());
+}
+
+void edge_convolve(Planes<const float> planes, Vector<const float> taps, Planes<float> out) {
+    const Size size = size_of(planes.shape(1), planes.shape(2));
+    const int count = checked_count("planes", planes.shape(0), 1, LONGEST_SIDE);
+    const int taps_count = checked_count("taps", taps.shape(0), 1, LONGEST_SIDE);
+    require_planes("out", out, count, size);
+    require(out.data() != planes.data(), "out = planes", "an output apart from the input");
+    require(taps_count % 2 == 1, "an even number of taps", "an odd one");
+    nb::gil_scoped_release release;
+    varfocus::edge_convolve(planes.data(), count, taps.data(), taps_count, out.data(), size);
+}
+
+}  // namespace
+
+void define_edges(nb::module_& m) {
+    m.def("edge_convolve", &edge_convolve, array("planes"), array("taps"), array("out"));
+    m.def("edge_judge", &edge_judge, array("frames"), array("label"), array("near"), array("far"),
+          array("sigma"), "tau2"_a, "sharp"_a, array("change"), array("error"), array("colour"));
+    m.def("edge_plain_error", &edge_plain_error, array("frames"), array("label"), array("near"),
+          array("far"), array("sigma"), "tau2"_a, array("error"));
+}
+
+}  // namespace bind
+}  // namespace varfocus
