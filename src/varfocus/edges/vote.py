@@ -76,8 +76,9 @@ def vote(
         before, is_near = sides.is_near, sides.is_near.copy()
         for box in boxes:
             around = grown(box, shape, reach, grid=1)
-            votes = (each[around.outer] for each in (change, least, before, asks))
-            is_near[box] = decide(*votes, constants)[around.within]
+            here = around.outer
+            decided = decide(change[here], least[here], before[here], asks[here], constants)
+            is_near[box] = decided[around.within]
         moved = is_near != before
         sides = replace(sides, is_near=is_near)
         # Where nobody moved, the judge would say the same again.
