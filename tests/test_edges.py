@@ -15,7 +15,7 @@ from varfocus.edges.judge import judge, plain_error
 from varfocus.edges.render import Patch, convolved, kernel, render
 from varfocus.edges.scale import Part, blur_scale
 from varfocus.edges.sides import find_sides
-from varfocus.edges.stage import decide
+from varfocus.edges.vote import decide
 from varfocus.fuse import fuse
 from varfocus.params import Params
 from varfocus.pipeline import estimate

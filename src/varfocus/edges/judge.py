@@ -11,8 +11,8 @@ light from behind l. With r = I − R the residual, the squared error changes by
           \qquad ψ = (1 + |r|^2/τ^2)^{-2},
 
 which a few convolutions give for all pixels at once; if p shows the near side already, the sign of
-the second term turns. Only frames in which layer l is blurred by less than `SHARP` pixels are
-asked: in the others one pixel makes no difference.
+the second term turns. Only frames in which layer l is blurred by at most `EdgeConstants.sharp`
+pixels are asked: in the others one pixel makes no difference.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from varfocus import engine
+from varfocus.edges.constants import FITTED
 from varfocus.edges.render import (
     Float,
     Patch,
@@ -33,11 +34,8 @@ from varfocus.edges.render import (
 )
 from varfocus.engine import edges as kernels
 
-SHARP = 1.0
-"""Frames are asked about a layer if they blur it by at most this σ in pixels."""
 
-
-def judge(patch: Patch, tau2: float) -> tuple[Float, Float, Float]:
+def judge(patch: Patch, tau2: float, sharp: float = FITTED.sharp) -> tuple[Float, Float, Float]:
     """Return what speaks for the near side at each pixel.
 
     Parameters
@@ -46,6 +44,8 @@ def judge(patch: Patch, tau2: float) -> tuple[Float, Float, Float]:
         Frames and layers, with the two sides of every jump.
     tau2 : float
         τ²: squared residuals beyond it count less and less.
+    sharp : float
+        Frames are asked about a layer if they blur it by at most this σ in pixels.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def judge(patch: Patch, tau2: float) -> tuple[Float, Float, Float]:
     """
     if engine.accepts(patch.frames):
         return kernels.judge(
-            patch.frames, patch.label, patch.near, patch.far, patch.sigma, tau2, SHARP
+            patch.frames, patch.label, patch.near, patch.far, patch.sigma, tau2, sharp
         )
     rendering = render(patch)
     residual = patch.frames - rendering.frames
@@ -69,7 +69,7 @@ def judge(patch: Patch, tau2: float) -> tuple[Float, Float, Float]:
     for layer in np.unique(patch.near[question]).tolist():
         here = question & (patch.near == layer)
         sign = np.where(patch.label == layer, np.float32(1.0), np.float32(-1.0))
-        for k in np.flatnonzero(patch.sigma[:, layer] <= SHARP).tolist():
+        for k in np.flatnonzero(patch.sigma[:, layer] <= sharp).tolist():
             first, second = _moments(patch, rendering, residual[k], trust[k] ** 2, k, layer)
             change -= np.where(here, 2.0 * first + sign * second, np.float32(0.0))
     colour = np.take_along_axis(rendering.colour, patch.label[None, None], axis=0)[0]

@@ -30,24 +30,11 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from varfocus import engine
+from varfocus.edges.constants import RENDER
 from varfocus.engine import edges as kernels
 
 Float = NDArray[np.float32]
 Labels = NDArray[np.int32]
-
-NO_BLUR = 0.2
-"""Blurs of a smaller σ in pixels are none."""
-
-REACH = 3.0
-"""Kernels end at this many σ."""
-
-OPAQUE = 0.35
-"""Where less of the light behind a veil comes through, it is not un-mixed."""
-
-CONTINUED = 2.0
-"""σ in pixels of the Gaussian that continues a layer under what hides it."""
-
-FAINT = np.float32(1e-4)
 
 
 @dataclass(frozen=True)
@@ -75,9 +62,9 @@ class Patch:
 
 def kernel(sigma: float) -> Float:
     """Return the taps of a sampled Gaussian that ends at 3σ; their sum is 1."""
-    if sigma < NO_BLUR:
+    if sigma < RENDER.no_blur:
         return np.ones(1, np.float32)
-    radius = int(np.ceil(REACH * sigma))
+    radius = int(np.ceil(RENDER.reach * sigma))
     taps = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
     return np.asarray(taps / taps.sum(), np.float32)
 
@@ -152,7 +139,7 @@ def render(patch: Patch) -> Rendering:
 
 def unmixed(frame: Float, acc: Float, through: Float) -> Float:
     """Return the colours ``(C, h, w)`` behind a veil; the frame's own where it is too dense."""
-    clear = through >= OPAQUE
+    clear = through >= RENDER.opaque
     behind = (frame - acc) / np.where(clear, through, np.float32(1.0))
     colour: Float = np.where(clear, np.clip(behind, 0.0, 1.0), frame)
     return colour
@@ -163,10 +150,11 @@ def continued(colour: Float, visible: NDArray[np.bool_], hidden: NDArray[np.bool
     mask = visible.astype(np.float32)
     sheet = np.concatenate([colour * mask, mask[None]])
     if hidden.any():
-        taps = kernel(CONTINUED)
-        around = convolved(sheet, taps) + np.float32(0.01) * convolved(sheet, kernel(2 * CONTINUED))
+        around = convolved(sheet, kernel(RENDER.continued))
+        wide = convolved(sheet, kernel(2.0 * RENDER.continued))
+        around = around + np.float32(RENDER.wider) * wide
         weight = around[-1]
-        known = hidden & (weight > FAINT)
+        known = hidden & (weight > np.float32(RENDER.faint))
         guess = around / np.where(known, weight, np.float32(1.0))
         sheet = np.where(known, guess, sheet)
     return sheet
@@ -176,14 +164,13 @@ def cover(acc: Float, through: Float, sheet: Float) -> None:
     """Lay a blurred layer ``(C + 1, h, w)`` behind what is there already, in place."""
     alpha = sheet[-1]
     weight = np.minimum(through, alpha)
-    acc += sheet[:-1] * (weight / np.maximum(alpha, FAINT))
+    acc += sheet[:-1] * (weight / np.maximum(alpha, np.float32(RENDER.faint)))
     through -= weight
 
 
 def normalised(acc: Float, through: Float, otherwise: Float) -> Float:
     """Return acc / (1 − T), or another picture where nothing was laid down."""
     covered = 1.0 - through[..., None, :, :]
-    picture: Float = np.where(
-        covered > 0.05, acc / np.maximum(covered, np.float32(0.05)), otherwise
-    )
+    least = np.float32(RENDER.covered)
+    picture: Float = np.where(covered > least, acc / np.maximum(covered, least), otherwise)
     return picture

@@ -8,36 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from varfocus.edges.constants import FAR_ENOUGH, FITTED, GRID, JUMP_WINDOW, EdgeConstants
 from varfocus.edges.render import Float
 
 Mask = NDArray[np.bool_]
-
-WINDOW = 3
-"""Pixels on either side of a jump in which its two depths are looked for."""
-
-HIGH = 0.6
-"""A jump is at least this high, in pixels of blur σ: less would not be seen in the frames."""
-
-STEEP = 0.3
-"""and at least this steep between next-but-one pixels, in the same unit."""
-
-ASKED = 3.0
-"""Distance in pixels from the present border up to which pixels ask."""
-
-RAMP = 3.0
-"""Distance in pixels from a jump at which a pixel may lie on its ramp, at neither depth."""
-
-BESIDE = 1.5
-"""Distance in pixels at which pixels follow a rival depth of their neighbours."""
-
-CONTINUES = 8.0
-"""Distance in pixels from the border up to which the far side is continued under the near one."""
-
-FAR_ENOUGH = 32
-"""Distance in pixels from a jump up to which it matters which one is closest."""
-
-BAND = 256
-"""Rows in which distances are measured at once: they take many times the memory of the mask."""
 
 
 @dataclass(frozen=True)
@@ -67,68 +41,73 @@ class Sides:
         return Sides(most - self.far, most - self.near, ~self.is_near, self.asks, self.zone)
 
 
-def find_sides(blur: Float) -> Sides | None:
+def find_sides(blur: Float, constants: EdgeConstants = FITTED) -> Sides | None:
     """Find the jumps of a depth map.
 
     Parameters
     ----------
     blur : ndarray of shape (H, W), float32
         Depth from near to far in pixels of blur σ, as `varfocus.edges.scale` measures it.
+    constants : EdgeConstants
+        What counts as a jump, and which pixels ask.
 
     Returns
     -------
     Sides or None
         None if there is no jump.
     """
-    size = 2 * WINDOW + 1
+    size = 2 * JUMP_WINDOW + 1
     low = ndimage.minimum_filter(blur, size, mode="nearest")
     high = ndimage.maximum_filter(blur, size, mode="nearest")
     steep = np.zeros(blur.shape, bool)
     for axis in (0, 1):
         rise = ndimage.correlate1d(blur, [-1.0, 0.0, 1.0], axis=axis, mode="nearest")
-        steep |= np.abs(rise) > STEEP
-    jump = steep & (high - low > HIGH)
+        steep |= np.abs(rise) > constants.steep
+    jump = steep & (high - low > constants.high)
     if not jump.any():
         return None
     distance, nearest = closest(jump, FAR_ENOUGH)
     near, far = (side.take(nearest) for side in _quarters(blur, low, high, jump))
     del low, high, nearest
     is_near = np.abs(blur - near) < np.abs(blur - far)
-    border = np.where(
-        is_near, closest(~is_near, int(CONTINUES))[0], closest(is_near, int(CONTINUES))[0]
-    )
+    reach = int(constants.continues)
+    border = np.where(is_near, closest(~is_near, reach)[0], closest(is_near, reach)[0])
     # Where three surfaces meet, a pixel of the third one has nothing to do with this jump.
     strange = np.minimum(np.abs(blur - near), np.abs(blur - far)) > 0.25 * (far - near)
-    close = (distance <= CONTINUES + WINDOW) & ~(strange & (distance > RAMP))
+    close = (distance <= constants.continues + JUMP_WINDOW) & ~(
+        strange & (distance > constants.ramp)
+    )
     return Sides(
         near,
         far,
         is_near,
-        asks=close & (border <= ASKED),
-        zone=close & (border <= CONTINUES),
+        asks=close & (border <= constants.asked),
+        zone=close & (border <= constants.continues),
     )
 
 
-def hopeful(blur: Float, rival: Float) -> Sides:
+def hopeful(blur: Float, rival: Float, constants: EdgeConstants = FITTED) -> Sides:
     """Return as askers the pixels that may show something nearer than is known yet.
 
     Parameters
     ----------
     blur, rival : ndarray of shape (H, W), float32
         Depth, and a depth that a pixel by itself would prefer, in pixels of blur σ.
+    constants : EdgeConstants
+        How much nearer is nearer, and how far neighbours follow.
 
     Returns
     -------
     Sides
         All on the far side; the pixels beside a rival may follow it.
     """
-    nearer = blur - rival > HIGH
+    nearer = blur - rival > constants.high
     asks = nearer
     near = rival
     if nearer.any():
         distance, nearest = closest(nearer, FAR_ENOUGH)
         near = rival.take(nearest)
-        asks = (distance <= BESIDE) & (blur - near > HIGH)
+        asks = (distance <= constants.beside) & (blur - near > constants.high)
     return Sides(near, blur, np.zeros(blur.shape, bool), asks, asks)
 
 
@@ -152,20 +131,20 @@ def closest(mask: Mask, reach: int) -> tuple[Float, NDArray[np.int64]]:
     height, width = mask.shape
     distance = np.full(mask.shape, np.inf, np.float32)
     place = np.arange(mask.size).reshape(mask.shape)
-    for top in range(0, height, BAND):
-        low, high = max(top - reach, 0), min(top + BAND + reach, height)
+    for top in range(0, height, GRID):
+        low, high = max(top - reach, 0), min(top + GRID + reach, height)
         if mask[low:high].any():
             away, at = ndimage.distance_transform_edt(~mask[low:high], return_indices=True)
-            own = slice(top - low, top - low + BAND)
-            distance[top : top + BAND] = away[own]
-            place[top : top + BAND] = (at[0, own] + low) * np.int64(width) + at[1, own]
+            own = slice(top - low, top - low + GRID)
+            distance[top : top + GRID] = away[own]
+            place[top : top + GRID] = (at[0, own] + low) * np.int64(width) + at[1, own]
     return distance, place
 
 
 def _quarters(blur: Float, low: Float, high: Float, jump: Mask) -> tuple[Float, Float]:
     """Return the mean of the nearest and of the farthest quarter of the range at a jump."""
     rows, columns = np.nonzero(jump)
-    offset = np.arange(-WINDOW, WINDOW + 1)
+    offset = np.arange(-JUMP_WINDOW, JUMP_WINDOW + 1)
     y = np.clip(rows[:, None, None] + offset[:, None], 0, blur.shape[0] - 1)
     x = np.clip(columns[:, None, None] + offset, 0, blur.shape[1] - 1)
     window, least, most = blur[y, x], low[jump][:, None, None], high[jump][:, None, None]

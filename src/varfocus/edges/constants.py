@@ -1,0 +1,149 @@
+"""The constants of the edge stage, in one place.
+
+`RENDER` holds what the picture of a patch is made with; the kernel is given it with every call.
+`FITTED` holds what decides: ``benchmarks/fit_edges.py`` varies it on simulated scenes with known
+depth and prints the values that fit best. Sizes that only say how the work is cut into pieces are
+below; parts of an image give the results of the whole because of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RenderConstants:
+    """How `varfocus.edges.render` makes pictures.
+
+    Attributes
+    ----------
+    no_blur : float
+        Blurs of a smaller σ in pixels are none.
+    reach : float
+        Kernels end at this many σ.
+    opaque : float
+        Where less of the light behind a veil comes through, it is not un-mixed.
+    continued : float
+        σ in pixels of the Gaussian that continues a layer under what hides it.
+    wider : float
+        Weight of a Gaussian of twice that σ, which reaches where the first does not.
+    faint : float
+        A weight that is as good as none.
+    covered : float
+        Share of a pixel that must be covered by layers for their mean to count.
+    """
+
+    no_blur: float = 0.2
+    reach: float = 3.0
+    opaque: float = 0.35
+    continued: float = 2.0
+    wider: float = 0.01
+    faint: float = 1e-4
+    covered: float = 0.05
+
+
+@dataclass(frozen=True)
+class EdgeConstants:
+    """What decides whether the stage runs, which pixels are asked, and where they go.
+
+    Attributes
+    ----------
+    high : float
+        A jump is at least this high, in pixels of blur σ: less would not be seen in the frames.
+    steep : float
+        It is at least this steep between next-but-one pixels, in the same unit.
+    asked : float
+        Distance in pixels from the present border up to which pixels ask.
+    ramp : float
+        Distance in pixels from a jump at which a pixel may lie on its ramp, at neither depth.
+    beside : float
+        Distance in pixels at which pixels follow a rival depth of their neighbours.
+    continues : float
+        Distance in pixels from the border up to which the far side is continued under the near one.
+    layer_step : float
+        Layers are frames at least this many pixels of blur σ apart.
+    sharp : float
+        Frames are asked about a layer if they blur it by at most this σ in pixels.
+    robust : float
+        τ² of the judge in units of the noise.
+    occlusion : float
+        The stage runs if rendering with occlusion leaves at most this share of the error without,
+    direction : float
+        and at most this share of what the other end as the near one leaves.
+    earned : float
+        What the near side must earn, in units of the noise per frame that is asked.
+    most_earned : float
+        What a pixel counts for at most in the average nearby, in units of the least to be earned.
+    share : float
+        What the near side must earn at least, as a share of what its pixels earn nearby.
+    plenty : float
+        Where the near side earns this many times the least on average, a pixel that earns nothing
+        there belongs to the far side.
+    nearby : float
+        σ in pixels of that average.
+    together : float
+        σ in pixels over which neighbours decide together.
+    stay : float
+        Weight of the present side in the vote of a pixel.
+    sure : float
+        Weight of the present side of pixels that are not asked.
+    explained : float
+        Un-mixed colours are believed where the error, in units of the noise per frame, is below.
+    """
+
+    high: float = 0.6
+    steep: float = 0.3
+    asked: float = 3.0
+    ramp: float = 3.0
+    beside: float = 1.5
+    continues: float = 8.0
+    layer_step: float = 0.4
+    sharp: float = 1.0
+    robust: float = 36.0
+    occlusion: float = 0.75
+    direction: float = 0.85
+    earned: float = 6.0
+    most_earned: float = 20.0
+    share: float = 0.25
+    plenty: float = 6.0
+    nearby: float = 3.0
+    together: float = 0.7
+    stay: float = 0.05
+    sure: float = 0.5
+    explained: float = 4.0
+
+
+RENDER = RenderConstants()
+FITTED = EdgeConstants()
+
+MOST_LAYERS = 16
+"""Layers, and frames that are looked at, at most."""
+
+SURE_LAYERS = 1
+"""Sides that are fewer layers apart cannot be told from one another."""
+
+TILE = 64
+"""Side in pixels of the tiles whose askers are judged together."""
+
+HALO = (6, 24)
+"""Least and most pixels around the askers of a tile that are rendered along."""
+
+TRIAL_TILES = 24
+"""Tiles on which the stage first tries whether, and from which end, surfaces hide one another."""
+
+TRIAL_ROUNDS = 2
+"""How often the pixels of these tiles are asked."""
+
+ROUNDS = 3
+"""How often all pixels are asked."""
+
+JUMP_WINDOW = 3
+"""Pixels on either side of a jump in which its two depths are looked for."""
+
+FAR_ENOUGH = 32
+"""Distance in pixels from a jump up to which it matters which one is closest."""
+
+GRID = 256
+"""Rows in which distances are measured at once, for they take many times the memory of a mask.
+Parts of an image begin at multiples of it, so that tiles and these rows divide them like the whole.
+"""
