@@ -146,7 +146,7 @@ def independent(stack: FocusStack) -> dict[str, dict[str, float]]:
     for overlap in (32, 64, 128, 256, 512):
         box = slice(max(512 - overlap, 0), min(1024 + overlap, *stack.shape))
         part = stack.window(box, box)
-        front = robust.measure(part, params.robust)
+        front = robust.measure(part, params)
         found = robust.solve(robust.Prepared(part, front, prepared.model), params)
         inner = slice(512 - box.start, 1024 - box.start)
         difference = np.abs(found.index[inner, inner] - whole[rows, columns])

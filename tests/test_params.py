@@ -63,6 +63,7 @@ OTHER_VALUES = {
     "transforms_from": "earlier/run.json",
     "crop": "10,20,300,200",
     "mask": "mask.png",
+    "measure": "tenengrad",
 }
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, TypeAlias, get_args
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from varfocus.errors import ParameterError
 from varfocus.geometry import Rectangle
@@ -19,6 +19,18 @@ from varfocus.units import parse_size
 
 Method: TypeAlias = Literal["auto", "robust", "paper", "classic"]
 DEFAULT_METHOD: Method = "auto"
+MeasureName: TypeAlias = Literal[
+    "mlap", "ring-difference", "sum-modified-laplacian", "tenengrad", "wavelet"
+]
+if TYPE_CHECKING:
+    FocusMeasure: TypeAlias = MeasureName | str | Callable[[Any], Any]
+else:  # what the command line and the page offer; names that were registered, and functions, too
+    FocusMeasure = MeasureName
+DEFAULT_MEASURE: MeasureName = "mlap"
+MEASURE_NAMES: set[str] = set(get_args(MeasureName))
+"""Names that `SharpnessParams` takes; `varfocus.contrast.register` adds to them."""
+FUNCTION = "function:"
+"""What a record has before the name of a focus measure that was a function."""
 Normalisation: TypeAlias = Literal["relative", "absolute", "none"]
 Solver: TypeAlias = Literal["pyramid", "admm", "forward-backward", "penalty"]
 Regulariser: TypeAlias = Literal["tv", "huber", "tgv", "weighted"]
@@ -28,6 +40,34 @@ Unknown: TypeAlias = Literal["fill", "nan"]
 AlignModel: TypeAlias = Literal["auto", "none", "shift", "similarity", "affine", "homography"]
 Border: TypeAlias = Literal["crop", "mask"]
 Exposure: TypeAlias = Literal["auto", "none"]
+
+
+@dataclass(frozen=True)
+class SharpnessParams:
+    """How sharpness is measured, the same for every method.
+
+    Parameters
+    ----------
+    measure
+        Focus measure: "mlap", the modified Laplacian, is the fastest, and what all constants were
+        fitted for; "sum-modified-laplacian" sums it over 5×5 pixels; "tenengrad" is the energy of
+        the Sobel gradient; "ring-difference" compares a pixel with a ring around it, for noisy
+        frames; "wavelet" sums the detail of two scales. In Python also a registered name, or
+        a function of an image.
+    """
+
+    measure: FocusMeasure = DEFAULT_MEASURE
+
+    def __post_init__(self) -> None:
+        if callable(self.measure):
+            return
+        if isinstance(self.measure, str) and self.measure.startswith(FUNCTION):
+            raise ParameterError(
+                f"received measure = {self.measure!r}, a Python function of an earlier run",
+                "expected a name: a record has the name of a function, and not what it does",
+                "Repeat the run in Python: reconstruct(stack, measure=the_function, ...).",
+            )
+        _one_of("measure", self.measure, tuple(sorted(MEASURE_NAMES)))
 
 
 @dataclass(frozen=True)
@@ -372,7 +412,7 @@ class Params:
         "robust": templates, semi-global start, Huber-TV; "paper": Moeller et al.'s variational
         method; "classic": windowed maximum of contrast; "auto": robust where it fits into memory,
         else paper, or the method whose parameters are given.
-    contrast, curve, start, solve, classic, robust, align, fusion, area
+    contrast, curve, start, solve, classic, robust, align, fusion, area, sharpness
         Parameters of the stages.
     """
 
@@ -386,6 +426,7 @@ class Params:
     align: AlignParams = field(default_factory=AlignParams)
     fusion: FuseParams = field(default_factory=FuseParams)
     area: AreaParams = field(default_factory=AreaParams)
+    sharpness: SharpnessParams = field(default_factory=SharpnessParams)
 
     def __post_init__(self) -> None:
         _one_of("method", self.method, get_args(Method))
@@ -407,16 +448,17 @@ class Params:
 
     def _changed(self, stage: str) -> list[str]:
         """Return the names of the parameters of a stage that are not at their defaults."""
-        given, default = asdict(getattr(self, stage)), asdict(STAGES[stage]())
-        return [key for key in given if given[key] != default[key]]
+        given, default = getattr(self, stage), STAGES[stage]()
+        names = [f.name for f in fields(given)]
+        return [name for name in names if getattr(given, name) != getattr(default, name)]
 
     def changes(self) -> dict[str, Any]:
-        """Return the parameters that are not at their defaults, by name."""
+        """Return the parameters that are not at their defaults, by name, as plain data."""
         found: dict[str, Any] = {}
         if self.method != DEFAULT_METHOD:
             found["method"] = self.method
         for stage in STAGES:
-            found |= {key: getattr(getattr(self, stage), key) for key in self._changed(stage)}
+            found |= {key: _plain(getattr(self, stage), key) for key in self._changed(stage)}
         return found
 
     @classmethod
@@ -457,10 +499,14 @@ class Params:
         return cls(method=method, **stages)  # type: ignore[arg-type]
 
     def as_keywords(self) -> dict[str, Any]:
-        """Return what `from_keywords` needs to make the same parameters again."""
+        """Return what `from_keywords` needs to make the same parameters again, as plain data.
+
+        A focus measure that is a function is there by its name, which `from_keywords` refuses.
+        """
         flat: dict[str, Any] = {"method": self.method}
         for name in (*STAGES_OF_METHOD[self.method], *COMMON_STAGES):
-            flat |= asdict(getattr(self, name))
+            stage = getattr(self, name)
+            flat |= {f.name: _plain(stage, f.name) for f in fields(stage)}
         return flat
 
 
@@ -532,8 +578,9 @@ STAGES: Mapping[str, type[Any]] = {
     "align": AlignParams,
     "fusion": FuseParams,
     "area": AreaParams,
+    "sharpness": SharpnessParams,
 }
-COMMON_STAGES = ("align", "fusion", "area")
+COMMON_STAGES = ("align", "fusion", "area", "sharpness")
 """Stages that every method has."""
 
 STAGES_OF_METHOD: Mapping[str, tuple[str, ...]] = {
@@ -542,6 +589,15 @@ STAGES_OF_METHOD: Mapping[str, tuple[str, ...]] = {
     "robust": ("robust",),
     "auto": ("robust",),
 }
+
+
+def _plain(stage: object, name: str) -> Any:
+    """Return a parameter as JSON can carry it: of a function its qualified name."""
+    value = getattr(stage, name)
+    if not callable(value):
+        return value
+    kind = value if hasattr(value, "__qualname__") else type(value)
+    return f"{FUNCTION}{kind.__module__}.{kind.__qualname__}"
 
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:

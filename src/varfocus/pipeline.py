@@ -26,6 +26,7 @@ from varfocus.io.mask import read_mask
 from varfocus.methods import classic, paper, robust
 from varfocus.methods.estimate import Estimate
 from varfocus.params import (
+    COMMON_STAGES,
     DEFAULT_METHOD,
     Params,
     Resources,
@@ -373,7 +374,8 @@ def settled_method(
     )
     if wanted.robust != RobustParams():
         note += " The parameters of “robust” that were given had no effect."
-    return Params("paper", align=params.align, fusion=params.fusion, area=params.area), [note]
+    kept = {name: getattr(params, name) for name in COMMON_STAGES}
+    return Params("paper", **kept), [note]
 
 
 @dataclass(frozen=True)
@@ -398,12 +400,14 @@ class Method:
 _ROBUST = Method(
     robust.prepare,
     robust.solve,
-    lambda p: (p.robust.coordinate, p.robust.support, p.robust.coarse_blur),
+    lambda p: (p.robust.coordinate, p.robust.support, p.robust.coarse_blur, p.sharpness),
 )
 METHODS: Mapping[str, Method] = {
     "auto": _ROBUST,
     "robust": _ROBUST,
-    "paper": Method(paper.prepare, paper.solve, lambda p: (p.contrast, p.curve, p.start)),
-    "classic": Method(classic.prepare, classic.solve, lambda p: p.classic.window),
+    "paper": Method(
+        paper.prepare, paper.solve, lambda p: (p.contrast, p.curve, p.start, p.sharpness)
+    ),
+    "classic": Method(classic.prepare, classic.solve, lambda p: (p.classic.window, p.sharpness)),
 }
 """The two halves of each method."""

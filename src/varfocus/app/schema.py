@@ -18,7 +18,12 @@ KNOBS = {"robust": "smoothness", "auto": "smoothness", "paper": "alpha", "classi
 """The parameter of each method that deserves a slider."""
 
 
-GROUPS = {"align": "Alignment", "fusion": "All-in-focus image", "area": "What counts"}
+GROUPS = {
+    "align": "Alignment",
+    "fusion": "All-in-focus image",
+    "area": "What counts",
+    "sharpness": "Sharpness",
+}
 """Headings of the stages that every method has."""
 
 NOT_OFFERED = ("transforms_from", "mask")

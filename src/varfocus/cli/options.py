@@ -25,6 +25,7 @@ from varfocus.params import (
     Params,
     Resources,
     RobustParams,
+    SharpnessParams,
     SolverParams,
     StartParams,
 )
@@ -39,6 +40,7 @@ AreaOptions = Annotated[AreaParams, Parameter(name="*", group=_group("What count
 AlignOptions = Annotated[
     AlignParams, Parameter(name="*", negative=(), group=_group("Alignment", 1.5))
 ]
+SHARPNESS = Parameter(name="*", group=_group("Sharpness", 1.7))
 ROBUST = Parameter(name="*", group=_group("Method “robust”", 2))
 CONTRAST = Parameter(name="*", group=_group("Method “paper”: contrast", 3))
 MINIMISATION = Parameter(name="*", group=_group("Method “paper”: minimisation", 4))
@@ -64,7 +66,7 @@ class JobOptions:
     tiled_format
         How maps are written if the frames do not fit into memory and are worked through in tiles:
         "tiff" for tiled BigTIFF, "zarr" for OME-Zarr, both with coarser copies.
-    focus, area, align, robust, contrast, curve, start, solve, classic, fusion
+    focus, area, align, sharpness, robust, contrast, curve, start, solve, classic, fusion
         Groups of options, each described with its own.
     keep_gps
         Let fused.png tell where the frames were taken; the rest of EXIF is always kept.
@@ -76,6 +78,7 @@ class JobOptions:
     focus: FocusOptions = Focus()
     area: AreaOptions = AreaParams()
     align: AlignOptions = AlignParams()
+    sharpness: Annotated[SharpnessParams, SHARPNESS] = SharpnessParams()
     robust: Annotated[RobustParams, ROBUST] = RobustParams()
     contrast: Annotated[ContrastParams, CONTRAST] = ContrastParams()
     curve: Annotated[CurveParams, CONTRAST] = CurveParams()
@@ -117,6 +120,7 @@ class JobOptions:
             self.align,
             self.fusion,
             self.area,
+            self.sharpness,
         )
 
 

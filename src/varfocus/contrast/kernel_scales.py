@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus.contrast.measures import frame_contrast
+from varfocus.contrast.registry import contrast_function
 from varfocus.engine import COMPACT_LOWEST, kernels, thread_count
 from varfocus.engine.frames import accepts as frame_accepted
 from varfocus.engine.frames import pixels
 from varfocus.errors import ParameterError
-from varfocus.params import RobustParams
+from varfocus.params import FocusMeasure, RobustParams
 
 Float = NDArray[np.float32]
 
@@ -40,6 +42,12 @@ def decoded(compact: NDArray[np.uint16]) -> Float:
     bits = (compact.astype(np.int32) << 13) + np.int32(COMPACT_LOWEST)
     value: Float = np.where(compact == 0, np.float32(0.0), bits.view(np.float32))
     return value
+
+
+def encoded(contrast: Float) -> NDArray[np.uint16]:
+    """Return contrast in the kernels' numbers, rounded as they do; `decoded` is the way back."""
+    bits = np.clip(contrast.view(np.int32), COMPACT_LOWEST, COMPACT_LOWEST + (0xFFFF << 13))
+    return ((bits - np.int32(COMPACT_LOWEST) + np.int32(0xFFF)) >> 13).astype(np.uint16)
 
 
 class TwoScales:
@@ -85,3 +93,32 @@ class TwoScales:
         """Range over the frames of the coarse contrast, ``(H, W)``."""
         spread: Float = self._largest - self._smallest
         return spread
+
+
+class CompactScales(TwoScales):
+    """Any focus measure, by array code, kept in the numbers of the kernels.
+
+    Parameters
+    ----------
+    n, shape, scale, params, measure
+        As for `varfocus.contrast.TwoScales`.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        shape: tuple[int, int],
+        scale: float,
+        params: RobustParams,
+        measure: FocusMeasure,
+    ) -> None:
+        super().__init__(n, shape, scale, params)
+        self._params, self._measure = params, contrast_function(measure)
+
+    def add(self, k: int, frame: NDArray[Any]) -> None:
+        """Take in frame `k`."""
+        fine, coarse, gradient = frame_contrast(frame, self._scale, self._params, self._measure)
+        self.contrast[k], self.contrast[self._n + k] = encoded(fine), encoded(coarse)
+        np.maximum(self.gradient, gradient, out=self.gradient)
+        np.minimum(self._smallest, coarse, out=self._smallest)
+        np.maximum(self._largest, coarse, out=self._largest)

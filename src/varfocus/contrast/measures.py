@@ -18,13 +18,19 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy import ndimage
 
 from varfocus import engine
 from varfocus.arrays import Array, is_numpy, namespace, zeros
 from varfocus.errors import NoContrastError
-from varfocus.params import ContrastParams
+from varfocus.params import ContrastParams, RobustParams
+
+Float = NDArray[np.float32]
 
 
 def mlap(image: Array) -> Array:
@@ -196,3 +202,33 @@ def jump_weight(
         return np.full_like(gradient, strongest)
     q2 = gradient.dtype.type(reference)
     return np.maximum(strongest / (1.0 + gradient / q2), weakest).astype(gradient.dtype)
+
+
+def frame_contrast(
+    frame: NDArray[Any],
+    scale: float,
+    params: RobustParams,
+    measure: Callable[[NDArray[Any]], NDArray[Any]],
+) -> tuple[Float, Float, Float]:
+    """Return fine contrast, coarse contrast and squared brightness gradient of a frame.
+
+    Parameters
+    ----------
+    frame : ndarray of shape (H, W) or (H, W, C)
+        As stored.
+    scale : float
+        Maps pixel values to [0, 1].
+    params : RobustParams
+        Blur and support.
+    measure : callable
+        Function of a focus measure.
+
+    Returns
+    -------
+    tuple of three ndarrays of shape (H, W), float32
+        In the unit of the measure, and in squared units of the image.
+    """
+    image = frame.astype(np.float32) * np.float32(scale)
+    smooth = gaussian(image, params.coarse_blur)
+    fine, coarse = (gaussian(measure(picture), params.support) for picture in (image, smooth))
+    return fine, coarse, gradient_energy(smooth)

@@ -1,7 +1,8 @@
 """Contrast of every frame at two scales, and in passing the edges of the picture.
 
-Fine: MLAP of the frame. Coarse: MLAP of the frame smoothed by a Gaussian. Either is averaged over a
-small Gaussian. Both are measured in one pass, so every frame is decoded once.
+Fine: the focus measure (by default MLAP) of the frame. Coarse: that of the frame smoothed by a
+Gaussian. Either is averaged over a small Gaussian. Both are measured in one pass, so every frame is
+decoded once.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import engine
-from varfocus.contrast import gaussian, gradient_energy, kernel_scales, mlap
-from varfocus.params import RobustParams
+from varfocus.contrast import kernel_scales
+from varfocus.contrast.measures import frame_contrast
+from varfocus.contrast.registry import contrast_function, has_kernels
+from varfocus.params import DEFAULT_MEASURE, FocusMeasure, RobustParams
 
 Float = NDArray[np.float32]
 
@@ -59,20 +62,28 @@ class TwoScales:
         Maps pixel values to [0, 1].
     params : RobustParams
         Blur and support.
+    measure : str or callable
+        Focus measure.
     """
 
-    def __init__(self, n: int, shape: tuple[int, int], scale: float, params: RobustParams) -> None:
-        self._n, self._scale, self._params = n, np.float32(scale), params
+    def __init__(
+        self,
+        n: int,
+        shape: tuple[int, int],
+        scale: float,
+        params: RobustParams,
+        measure: FocusMeasure = DEFAULT_MEASURE,
+    ) -> None:
+        self._n, self._scale, self._params = n, scale, params
+        self._measure = contrast_function(measure)
         self.contrast: NDArray[Any] = np.empty((SCALES * n, *shape), np.float32)
         self.gradient: Float = np.zeros(shape, np.float32)
 
     def add(self, k: int, frame: NDArray[Any]) -> None:
         """Take in frame `k`."""
-        image = frame.astype(np.float32) * self._scale
-        smooth = gaussian(image, self._params.coarse_blur)
-        np.maximum(self.gradient, gradient_energy(smooth), out=self.gradient)
-        for scale, picture in enumerate((image, smooth)):
-            self.contrast[scale * self._n + k] = gaussian(mlap(picture), self._params.support)
+        fine, coarse, gradient = frame_contrast(frame, self._scale, self._params, self._measure)
+        np.maximum(self.gradient, gradient, out=self.gradient)
+        self.contrast[k], self.contrast[self._n + k] = fine, coarse
 
     def curves(self, scale: int, rows: slice, columns: slice) -> Float:
         """Return the contrast of some pixels over all frames, shape ``(n, P)``."""
@@ -88,9 +99,20 @@ class TwoScales:
 
 
 def two_scales(
-    frame: NDArray[Any], n: int, shape: tuple[int, int], scale: float, params: RobustParams
+    frame: NDArray[Any],
+    n: int,
+    shape: tuple[int, int],
+    scale: float,
+    params: RobustParams,
+    measure: FocusMeasure = DEFAULT_MEASURE,
 ) -> Scales:
-    """Return what takes in n frames like this one: on the kernels if they can, else array code."""
+    """Return what takes in n frames like this one: on the kernels if they can, else array code.
+
+    Contrast by another measure than the kernels' is kept in their 16-bit numbers all the same, for
+    what follows runs on kernels.
+    """
     if engine.in_use() and kernel_scales.accepts(frame, params):
-        return kernel_scales.TwoScales(n, shape, scale, params)
-    return TwoScales(n, shape, scale, params)
+        if has_kernels(measure):
+            return kernel_scales.TwoScales(n, shape, scale, params)
+        return kernel_scales.CompactScales(n, shape, scale, params, measure)
+    return TwoScales(n, shape, scale, params, measure)

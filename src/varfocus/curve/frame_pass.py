@@ -15,10 +15,11 @@ from typing import Protocol
 
 from varfocus import engine
 from varfocus.arrays import Array, namespace
-from varfocus.contrast import PeakSearch, mlap
+from varfocus.contrast import PeakSearch, contrast_function, has_kernels
 from varfocus.curve import kernel_pass
 from varfocus.curve.polynomial import CurveFit
 from varfocus.engine.frames import accepts
+from varfocus.params import DEFAULT_MEASURE, FocusMeasure
 
 
 class FramePass(Protocol):
@@ -53,10 +54,20 @@ class ContrastPass:
         Side in pixels of the window over which contrast is averaged for the first guess.
     scale : float
         Factor that maps pixel values to [0, 1].
+    measure : str or callable
+        Focus measure.
     """
 
-    def __init__(self, n: int, degree: int, window: int, scale: float = 1.0) -> None:
+    def __init__(
+        self,
+        n: int,
+        degree: int,
+        window: int,
+        scale: float = 1.0,
+        measure: FocusMeasure = DEFAULT_MEASURE,
+    ) -> None:
         self._fit, self._search, self._scale = CurveFit(n, degree), PeakSearch(window), scale
+        self._measure = contrast_function(measure)
         self._peak: Array = None
 
     def add(self, k: int, frame: Array) -> None:
@@ -66,7 +77,7 @@ class ContrastPass:
             frame = frame[:, :, :3]
         if not xp.isdtype(frame.dtype, "real floating"):
             frame = xp.astype(frame, xp.float32)
-        contrast = mlap(frame * self._scale)
+        contrast = self._measure(frame * self._scale)
         self._fit.add(k, contrast)
         self._search.add(k, contrast)
         self._peak = contrast if self._peak is None else xp.maximum(self._peak, contrast)
@@ -87,14 +98,21 @@ class ContrastPass:
         return self._search.index
 
 
-def contrast_pass(like: Array, n: int, degree: int, window: int, scale: float = 1.0) -> FramePass:
+def contrast_pass(
+    like: Array,
+    n: int,
+    degree: int,
+    window: int,
+    scale: float = 1.0,
+    measure: FocusMeasure = DEFAULT_MEASURE,
+) -> FramePass:
     """Return the fastest pass for frames like this one.
 
     Parameters
     ----------
     like : array of shape (H, W) or (H, W, C)
         A frame; NumPy arrays of uint8, uint16 or float32 go to the native engine if it is there.
-    n, degree, window, scale
+    n, degree, window, scale, measure
         As for `ContrastPass`.
 
     Returns
@@ -102,6 +120,6 @@ def contrast_pass(like: Array, n: int, degree: int, window: int, scale: float = 
     FramePass
         With nothing taken in yet.
     """
-    if engine.in_use() and accepts(like, window):
+    if engine.in_use() and has_kernels(measure) and accepts(like, window):
         return kernel_pass.ContrastPass(n, degree, window, scale)
-    return ContrastPass(n, degree, window, scale)
+    return ContrastPass(n, degree, window, scale, measure)

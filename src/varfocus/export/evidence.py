@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from varfocus import curve
-from varfocus.contrast import box_mean, gaussian, mlap
+from varfocus.contrast import box_mean, contrast_function, gaussian
 from varfocus.curve import coordinate
 from varfocus.curve.coordinate import Coordinate
 from varfocus.params import Params
@@ -162,12 +162,13 @@ def contrast_curves(
 
 def _contrast(patch: Float, params: Params) -> Float:
     """Return the contrast of a piece of a frame as the method measures it."""
+    measure = contrast_function(params.sharpness.measure)
     if params.method == "classic":
-        return np.asarray(box_mean(mlap(patch), params.classic.window))
+        return np.asarray(box_mean(measure(patch), params.classic.window))
     if params.method == "paper":
-        return np.asarray(mlap(patch))
+        return np.asarray(measure(patch))
     chosen = params.robust
-    return np.asarray(gaussian(mlap(gaussian(patch, chosen.coarse_blur)), chosen.support))
+    return np.asarray(gaussian(measure(gaussian(patch, chosen.coarse_blur)), chosen.support))
 
 
 def _model(

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from varfocus.contrast import box_mean, mlap
+from varfocus.contrast import box_mean, contrast_function
 from varfocus.depth import margin
 from varfocus.errors import NoContrastError, ParameterError
 from varfocus.methods.estimate import Estimate
@@ -169,19 +169,19 @@ def prepare(stack: FocusStack, params: Params, progress: Progress) -> Float:
     stack : FocusStack
         Frames.
     params : Params
-        The window.
+        The focus measure and the window.
     progress : callable
         Listener.
 
     Returns
     -------
     ndarray of shape (n, H, W), float32
-        Windowed modified Laplacian.
+        Windowed contrast.
     """
-    n = len(stack)
+    n, measure = len(stack), contrast_function(params.sharpness.measure)
     volume = np.empty((n, *stack.shape), np.float32)
     for k, frame in enumerate(track(stack.ahead(), "contrast", n, progress)):
-        volume[k] = box_mean(mlap(stack.as_unit(frame)), params.classic.window)
+        volume[k] = box_mean(measure(stack.as_unit(frame)), params.classic.window)
     if not volume.any():
         raise NoContrastError()
     return volume

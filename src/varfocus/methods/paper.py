@@ -123,7 +123,12 @@ def sharpness_curves(
     for k, frame in enumerate(track(stack.ahead(), "contrast", n, progress)):
         if front is None:
             front = contrast_pass(
-                frame, n, params.curve.degree, params.start.start_window, stack.scale
+                frame,
+                n,
+                params.curve.degree,
+                params.start.start_window,
+                stack.scale,
+                params.sharpness.measure,
             )
         front.add(k, frame)
     assert front is not None  # a stack has frames

@@ -108,7 +108,7 @@ def prepare(stack: FocusStack, params: Params, progress: Progress = silent) -> P
     stack : FocusStack
         At least three frames.
     params : Params
-        Of which `support`, `coarse_blur` and `coordinate` are used.
+        Of which `measure`, `support`, `coarse_blur` and `coordinate` are used.
     progress : callable
         Listener.
 
@@ -118,7 +118,7 @@ def prepare(stack: FocusStack, params: Params, progress: Progress = silent) -> P
         For `solve`, as often as wanted.
     """
     chosen = params.robust
-    front = measure(stack, chosen, progress)
+    front = measure(stack, params, progress)
     progress("learning", 0, 1)
     model = learn(front.curves, stack.shape, SCALES, wanted=chosen.coordinate, focus=stack.focus)
     progress("learning", 1, 1)
@@ -294,12 +294,12 @@ def restored(
     return replace(found, colour=found.colour * np.float32(gain), index=depth)
 
 
-def measure(stack: FocusStack, params: RobustParams, progress: Progress = silent) -> Scales:
+def measure(stack: FocusStack, params: Params, progress: Progress = silent) -> Scales:
     """Look at every frame once, and return its contrast at two scales."""
-    front = None
+    front, how = None, (params.robust, params.sharpness.measure)
     for k, frame in enumerate(track(stack.ahead(), "contrast", len(stack), progress)):
         if front is None:
-            front = two_scales(frame, len(stack), stack.shape, stack.scale, params)
+            front = two_scales(frame, len(stack), stack.shape, stack.scale, *how)
         front.add(k, frame)
     assert front is not None  # a stack has frames
     return front

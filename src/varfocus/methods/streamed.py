@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from varfocus import edges
 from varfocus.canvas.scratch import Scratch, percentile
 from varfocus.canvas.tiles import Box, Tile, tiles
-from varfocus.contrast import PLAIN_SHARE, jump_weight
+from varfocus.contrast import PLAIN_SHARE, jump_weight, reach
 from varfocus.contrast.kernel_scales import TRUNCATE, decoded
 from varfocus.contrast.scales import SCALES
 from varfocus.curve.likelihood import Model, learn
@@ -110,7 +110,7 @@ def solve(
         What `robust.solve` finds, to the last bit.
     """
     chosen, shape, n = params.robust, stack.shape, len(stack)
-    front = _measured(stack, chosen, scratch, side, progress)
+    front = _measured(stack, params, scratch, side, progress)
     progress("learning", 0, 1)
     model = learn(front.curves, shape, SCALES, wanted=chosen.coordinate, focus=stack.focus)
     scratch.release()
@@ -173,7 +173,7 @@ class Front:
 
 
 def _measured(
-    stack: FocusStack, params: RobustParams, scratch: Scratch, side: int, progress: Progress
+    stack: FocusStack, params: Params, scratch: Scratch, side: int, progress: Progress
 ) -> Front:
     """Look at every frame once."""
     shape = stack.shape
@@ -195,13 +195,13 @@ def _measured(
 
 def _overshadowed(strength: Float, scratch: Scratch, side: int, progress: Progress) -> Float:
     lost: Float = scratch.empty(strength.shape, np.float32)
-    reach = sum(robust.veto_windows(strength.size)) // 2 + 1
+    around = sum(robust.veto_windows(strength.size)) // 2 + 1
 
     def work(tile: Tile) -> None:
         part = robust.overshadowed(strength[tile.outer], strength.size)
         lost[tile.inner] = part[tile.within]
 
-    _each(tiles(strength.shape, side, reach), work, scratch, "surroundings", progress)
+    _each(tiles(strength.shape, side, around), work, scratch, "surroundings", progress)
     return lost
 
 
@@ -311,9 +311,11 @@ class Passes:
         self._progress(self._stage, self._count, self._total)
 
 
-def contrast_reach(params: RobustParams) -> int:
+def contrast_reach(params: Params) -> int:
     """Return how many pixels around a pixel its contrast depends on."""
-    return sum(int(TRUNCATE * sigma + 0.5) for sigma in (params.coarse_blur, params.support)) + 2
+    sigmas = params.robust.coarse_blur, params.robust.support
+    around = sum(int(TRUNCATE * sigma + 0.5) for sigma in sigmas)
+    return around + reach(params.sharpness.measure) + 1
 
 
 def window_term(term: WindowTerm, box: Box) -> WindowTerm:
