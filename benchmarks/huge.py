@@ -20,10 +20,11 @@ from pathlib import Path
 import numpy as np
 import tifffile
 
-from varfocus import io, mosaic, units
+from varfocus import io, units
 from varfocus.methods import robust
-from varfocus.params import Params, Resources
+from varfocus.params import Params
 from varfocus.pipeline import run
+from varfocus.plan import in_tiles
 from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
 
@@ -91,7 +92,7 @@ def one(path: Path, out: Path, limit: str, kind: str, edges: str) -> dict[str, o
     """Work through one mosaic in this process, and return what it took."""
     stack = io.read_stack(path)
     params = Params.from_keywords("robust", align="none", edges=edges)
-    planned = mosaic.in_tiles(stack, params, units.parse_size(limit))
+    planned = in_tiles(stack, params, units.parse_size(limit))
     stages: dict[str, list[float]] = {}
 
     def listen(stage: str, *_: int) -> None:
@@ -99,7 +100,10 @@ def one(path: Path, out: Path, limit: str, kind: str, edges: str) -> dict[str, o
         stages.setdefault(stage, [now, now])[1] = now
 
     began, cpu = time.perf_counter(), time.process_time()
-    done = mosaic.run(stack, params, planned, out, kind, True, Resources(), progress=listen)
+    out.mkdir(exist_ok=True)
+    result = run(stack, params, listen, planned=planned, folder=out)
+    done = result.write(out, overwrite=True, tiled_format=kind)
+    listen("writing")
     return {
         "megapixels": stack.shape[0] * stack.shape[1] / 1e6,
         "seconds": time.perf_counter() - began,
@@ -107,7 +111,7 @@ def one(path: Path, out: Path, limit: str, kind: str, edges: str) -> dict[str, o
         "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
         "edges": edges,
         "tile": planned.side,
-        "scratch_bytes": planned.scratch,
+        "scratch_bytes": planned.disk,
         "stages": {name: end - start for name, (start, end) in stages.items()},
         "findings": done.record["findings"],
     }
@@ -120,8 +124,10 @@ def seams(folder: Path, scenes: list[np.ndarray], side: int) -> dict[str, object
     stack = io.read_stack(path)
     params = Params.from_keywords("robust", align="none", edges="off")
     whole = run(stack, params)
-    planned = replace(mosaic.in_tiles(stack, params, 2 * 10**9), side=512, room=100_000_000)
-    files = mosaic.run(stack, params, planned, folder / "seams", overwrite=True).files
+    planned = replace(in_tiles(stack, params, 2 * 10**9), side=512, room=100_000_000)
+    files = run(stack, params, planned=planned, folder=folder).save(
+        folder / "seams", overwrite=True
+    )
     found = {name: tifffile.imread(files[name]) for name in ("depth", "confidence", "fused")}
     difference = np.abs(found["depth"] - whole.depth)
     answer: dict[str, object] = {
@@ -146,8 +152,8 @@ def independent(stack: FocusStack) -> dict[str, dict[str, float]]:
     for overlap in (32, 64, 128, 256, 512):
         box = slice(max(512 - overlap, 0), min(1024 + overlap, *stack.shape))
         part = stack.window(box, box)
-        front = robust.measure(part, params)
-        found = robust.solve(robust.Prepared(part, front, prepared.model), params)
+        alone = robust.prepare(part, params)
+        found = robust.solve(replace(alone, model=prepared.model), params)
         inner = slice(512 - box.start, 1024 - box.start)
         difference = np.abs(found.index[inner, inner] - whole[rows, columns])
         answer[str(overlap)] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -11,14 +10,17 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from varfocus import export, mosaic, plan
+from varfocus import export
 from varfocus.errors import OutputError
 from varfocus.export.atomic import prepare_folder
 from varfocus.export.result_files import TiledFormat
+from varfocus.export.tiled import check_format
 from varfocus.io.calibration import Focus, open_stack
 from varfocus.params import DEFAULT_METHOD, Limits, Params, Resources
-from varfocus.pipeline import run, settled_method
+from varfocus.pipeline import run
+from varfocus.plan import Plan, plan
 from varfocus.progress import Progress, silent
+from varfocus.result import Written
 from varfocus.stack import FocusStack
 
 
@@ -52,6 +54,10 @@ class Job:
     def open(self) -> FocusStack:
         """Return the frames, not yet decoded."""
         return open_stack(self.source, self.focus)
+
+    def plan(self, stack: FocusStack, resources: Resources) -> Plan:
+        """Return how the job will be done, given its frames and what it may use."""
+        return plan(stack, self.params, resources, self.focus.limits)
 
     def asked(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, by name, as plain data."""
@@ -131,7 +137,8 @@ def produce(
     resources: Resources = Resources(),
     progress: Progress = silent,
     say: Callable[[str], None] = lambda _: None,
-) -> mosaic.Written:
+    planned: Plan | None = None,
+) -> Written:
     """Reconstruct a stack, in tiles if it does not fit into memory, and write its results.
 
     Parameters
@@ -154,6 +161,8 @@ def produce(
         Listener.
     say : callable
         Told in words, before it begins, if the stack is worked through in tiles.
+    planned : Plan, optional
+        From `Job.plan`; by default that is asked here.
 
     Returns
     -------
@@ -166,26 +175,14 @@ def produce(
         If the input cannot be used, does not fit, or the output cannot be written.
     """
     keep_apart(output, stack)
-    planned = mosaic.plan(stack, job.params, resources, job.focus.limits)
-    if planned is not None:
+    planned = planned or job.plan(stack, resources)
+    tiled = None if planned.side is None else job.tiled_format
+    if tiled is not None:
+        check_format(tiled)
         say(f"{planned.words}.")
-        return mosaic.run(
-            stack,
-            job.params,
-            planned,
-            output,
-            job.tiled_format,
-            overwrite,
-            resources,
-            command,
-            job.asked(),
-            timed,
-            job.report,
-            progress,
-        )
-    prepare_folder(output, export.file_names(stack.dtype).values(), overwrite)
-    result = run(stack, job.params, progress, resources)
-    files = result.save(
+    prepare_folder(output, export.file_names(stack.dtype, tiled).values(), overwrite)
+    result = run(stack, job.params, progress, resources, planned=planned, folder=output)
+    return result.write(
         output,
         overwrite=overwrite,
         command=command,
@@ -193,13 +190,7 @@ def produce(
         timed=timed,
         report=job.report,
         keep_gps=job.keep_gps,
-    )
-    return mosaic.Written(
-        files=files,
-        record=json.loads(files["run"].read_text(encoding="utf-8")),
-        alignment=result.alignment,
-        depth=result.depth,
-        fused=result.fused,
+        tiled_format=job.tiled_format,
     )
 
 
@@ -247,25 +238,6 @@ def reconstruct_into(
         progress=progress,
     )
     return dict(written.files)
-
-
-def demands(job: Job, stack: FocusStack, limit: int) -> tuple[str, int]:
-    """Return the method that a job comes down to, and the bytes of memory it will take.
-
-    Parameters
-    ----------
-    job : Job
-        What was asked for.
-    stack : FocusStack
-        Its frames.
-    limit : int
-        Bytes that it may take.
-    """
-    resources = Resources(max_memory=f"{limit}B")
-    if mosaic.plan(stack, job.params, resources, job.focus.limits) is not None:
-        return "robust", limit  # tiles are made as large as fits
-    settled, _ = settled_method(stack, job.params, limit)
-    return settled.method, plan.needed_bytes(stack, settled)
 
 
 def keep_apart(output: Path, stack: FocusStack) -> None:

@@ -410,8 +410,8 @@ class Params:
     ----------
     method
         "robust": templates, semi-global start, Huber-TV; "paper": Moeller et al.'s variational
-        method; "classic": windowed maximum of contrast; "auto": robust where it fits into memory,
-        else paper, or the method whose parameters are given.
+        method; "classic": windowed maximum of contrast; "auto": the method whose parameters are
+        given, else robust; paper, with a warning, where robust does not fit even in tiles.
     contrast, curve, start, solve, classic, robust, align, fusion, area, sharpness
         Parameters of the stages.
     """

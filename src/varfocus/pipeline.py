@@ -5,34 +5,36 @@ Each step is a module of that name and can be called by itself.
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from varfocus import depth, engine, plan, units
+from varfocus import depth, engine, units
 from varfocus.align import Alignment, align
-from varfocus.canvas import budget
+from varfocus.canvas import Canvas, InTiles, Scratch, Tile, Whole
+from varfocus.canvas.scratch import free_bytes, scratch_folder
 from varfocus.edges import unveiled
-from varfocus.errors import ParameterError, VarfocusWarning
-from varfocus.fuse import fuse, pick
+from varfocus.errors import ParameterError, TooLargeError, VarfocusWarning
+from varfocus.fuse import fuse, level_count, pick
 from varfocus.geometry import Rectangle
 from varfocus.io.mask import read_mask
 from varfocus.methods import classic, paper, robust
 from varfocus.methods.estimate import Estimate
 from varfocus.params import (
-    COMMON_STAGES,
     DEFAULT_METHOD,
     Params,
     Resources,
-    RobustParams,
 )
-from varfocus.progress import Progress, silent
+from varfocus.plan import FUSION_REACH, Plan, plan
+from varfocus.progress import Progress, silent, track
 from varfocus.result import Result
 from varfocus.stack import ArrayFrame, FocusStack
 
@@ -69,7 +71,7 @@ def reconstruct(
         robust: templates learnt from the stack with a global search, which needs no tuning; paper:
         the variational method of Moeller et al.; classic: the windowed maximum of contrast. auto
         is the method whose parameters are given; if none are, robust, or paper, with a warning,
-        where robust would not fit into memory.
+        where robust would not fit into memory even in tiles.
     focus : array_like of shape (n,), optional
         Focus position or distance of each frame; depth is then in its unit.
     unit : str, optional
@@ -78,7 +80,10 @@ def reconstruct(
         Number of threads; by default ``VARFOCUS_THREADS``, or as many as there are processors.
         The result does not depend on it.
     max_memory : str, optional
-        Such as "4GB"; by default 60 % of what is free. What does not fit is refused beforehand.
+        Such as "4GB"; by default 60 % of what is free. What does not fit is worked through in
+        tiles: the arrays of the result are then mapped from files without names in ``TMPDIR`` or
+        ``/var/tmp``, which vanish with it. Results that should stay are better written by
+        `varfocus.reconstruct_into`. What does not fit in tiles either is refused beforehand.
     progress : callable
         Called as ``progress(stage, done, total)``; may raise to cancel.
     **parameters
@@ -119,6 +124,8 @@ def run(
     kept: Kept | None = None,
     sketch: bool = False,
     counts: NDArray[np.bool_] | None = None,
+    planned: Plan | None = None,
+    folder: Path | None = None,
 ) -> Result:
     """Reconstruct with validated parameters; `reconstruct` is the friendlier way in.
 
@@ -134,80 +141,74 @@ def run(
         Threads and memory it may use.
     kept : Kept, optional
         What earlier runs of the same stack have left: a change of the smoothness alone then needs
-        neither alignment nor contrast again. Costs the memory to hold it.
+        neither alignment nor contrast again. Costs the memory to hold it; not used in tiles.
     sketch : bool
         For small frames, to answer at once: depth jumps are not sharpened, and every pixel of the
         all-in-focus image is taken from a single frame. Aligned frames stay in memory.
     counts : ndarray of shape (H, W), bool, optional
         Which pixels of the frames count; by default what the mask of `params` says.
+    planned : Plan, optional
+        How to go about it, from `varfocus.plan.plan`; by default that is asked here.
+    folder : Path, optional
+        Where scratch files may lie if the image is worked through in tiles; they have no names, and
+        vanish with the result. By default `varfocus.canvas.scratch.scratch_folder`.
 
     Returns
     -------
     Result
         Warnings are listed in it and not issued.
     """
-    limit = None if resources.max_memory is None else units.parse_size(resources.max_memory)
-    box = params.area.box
-    part = stack if box is None else stack.cropped(box)
-    params, changes = settled_method(part, params, limit)
-    plan.admit(part, params, limit)
+    planned = planned or plan(stack, params, resources)
+    params, box, original = planned.params, planned.params.area.box, stack
     if counts is None and params.area.mask is not None:
         counts = read_mask(params.area.mask, stack.shape)
     began = time.perf_counter()
-    original, frames = stack, kept or Kept()
+    frames = Kept() if kept is None or planned.side else kept
     with engine.use_threads(resources.threads):
-        finding = partial(align, original, params.align, progress)
-        _, alignment = frames.once("alignment", params.align, finding)
+        finding = partial(_found, original, params, planned, progress)
+        alignment = frames.once("alignment", params.align, finding)
         applying = partial(_applied, alignment, original, box, sketch)
         stack = frames.once("aligned", (params.align, box, sketch), applying)
+        stack, canvas = _spread(stack, planned, folder, progress)
         seen = _counting(alignment, box, counts)
         params, notes = paper.fitting_degree(stack, params)
-        notes = [*changes, *alignment.warnings, *notes]
-        room = plan.room_for_volumes(stack, params, limit)
-        if sketch:
-            found = estimate(stack, _without_edges(params), progress, room, kept)
-            fused = pick(stack, found.index)
-        else:
-            found = estimate(stack, params, progress, room, kept)
-            fused = fuse(stack, found.index, params.fusion, progress)
-    image = fused.image
-    if found.unmixed is not None:
-        image = unveiled(image, *found.unmixed, stack.scale)
-    positions = alignment.depths(stack)
-    physical = depth.index_to_depth(found.index, positions)
-    inside = np.s_[:] if seen is None else seen
-    notes += out_of_range(ends_share(found.index[inside], len(stack)), len(stack))
-    if found.known is not None:
-        notes += doubtful(float(found.known[inside].mean()))
-        if params.robust.unknown == "nan":
-            physical = np.where(found.known, physical, np.float32(np.nan))
-    confidence = depth.confidence(
-        found.margin, depth.flatness(found.index), CONFIDENCE_WEIGHTS[params.method]
-    )
-    if seen is not None:
-        physical = np.where(seen, physical, np.float32(np.nan))
-        confidence = np.where(seen, confidence, np.float32(0.0))
-    uncertainty = None
-    if found.sigma is not None:
-        uncertainty = depth.physical_error(found.index, found.sigma, positions)
+        asked = _without_edges(params) if sketch else params
+        again = None if planned.side else kept
+        found = estimate(stack, asked, progress, planned.room, again, canvas)
+        maps = finish(stack, found, params, alignment.depths(stack), seen, canvas, sketch, progress)
+    known, extremes = _shares(found, seen, len(stack), canvas)
+    notes = [*planned.warnings, *alignment.warnings, *notes, *out_of_range(extremes, len(stack))]
+    if known is not None:
+        notes += doubtful(known)
     return Result(
         stack=stack,
         params=params,
         index=found.index,
-        depth=physical,
-        confidence=confidence,
-        fused=image,
         trace=found.trace,
         warnings=tuple(notes),
         seconds=time.perf_counter() - began,
-        uncertainty=uncertainty,
         known=found.known,
         findings=found.notes,
-        source=fused.source,
         alignment=alignment,
         original=original,
         counts=counts,
+        canvas=canvas,
+        plan=planned,
+        **maps,
     )
+
+
+def _found(stack: FocusStack, params: Params, planned: Plan, progress: Progress) -> Alignment:
+    """Return how the frames are aligned, or that they are taken to be."""
+    if planned.aligns:
+        return align(stack, params.align, progress)[1]
+    if params.align.align == "none":
+        return Alignment.untouched(stack, "alignment was switched off")
+    note = (
+        f"frames of {math.prod(stack.shape) / 1e6:.0f} megapixels that do not fit into memory were "
+        "taken to be aligned. Align them before they are stitched if they are not."
+    )
+    return Alignment.untouched(stack, "they were taken to be aligned", note)
 
 
 def _applied(
@@ -219,6 +220,33 @@ def _applied(
         frames = [ArrayFrame(f.name, aligned.read(k)) for k, f in enumerate(aligned.frames)]
         aligned = replace(aligned, frames=frames)
     return aligned
+
+
+def _spread(
+    stack: FocusStack, planned: Plan, folder: Path | None, progress: Progress
+) -> tuple[FocusStack, Canvas]:
+    """Return where the maps will live, and frames of which parts can be read if it is in tiles."""
+    if planned.side is None:
+        return stack, Whole(stack.shape)
+    folder = folder or scratch_folder()
+    free = free_bytes(folder)
+    if free < planned.disk:
+        raise TooLargeError(
+            f"{folder}: {units.size_words(free)} of disk space are free",
+            f"expected at least {units.size_words(planned.disk)} for files in between",
+            "Choose a folder on a larger disk with -o; in Python, set TMPDIR to one or use "
+            "reconstruct_into.",
+        )
+    scratch = Scratch(folder)
+    if not stack.windowed:  # decoded once, for files without parts are decoded whole
+        pixels = scratch.empty((len(stack), *stack.frames[0].shape), stack.dtype)
+        frames = []
+        for k, frame in enumerate(track(stack, "unpacking", len(stack), progress)):
+            pixels[k] = frame
+            scratch.release()
+            frames.append(ArrayFrame(stack.names[k], pixels[k]))
+        stack = replace(stack, frames=frames)
+    return stack, InTiles(stack.shape, planned.side, scratch)
 
 
 def _counting(
@@ -241,6 +269,93 @@ def _counting(
     return seen
 
 
+def finish(
+    stack: FocusStack,
+    found: Estimate,
+    params: Params,
+    positions: NDArray[np.float64] | None,
+    seen: NDArray[np.bool_] | None,
+    canvas: Canvas,
+    sketch: bool = False,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Make the products of a depth in frames: what `Result` shows.
+
+    Parameters
+    ----------
+    stack : FocusStack
+        The aligned frames.
+    found : Estimate
+        Depth in frames, and what is known about it.
+    params : Params
+        As they were used.
+    positions : ndarray of shape (n,) or None
+        Depth of each frame; None for frame numbers.
+    seen : ndarray of shape (H, W), bool, or None
+        Which pixels count; None for all.
+    canvas : Canvas
+        Where maps live.
+    sketch : bool
+        Take every pixel of the all-in-focus image from a single frame.
+    progress : callable
+        Listener.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``depth``, ``confidence``, ``uncertainty`` if the method knows it, ``fused``, ``source``.
+    """
+    colour = len(stack.frames[0].shape) == 3
+    levels = level_count(math.prod(stack.shape))
+    names = ["depth", "confidence", "fused", "source"]
+    if found.sigma is not None:
+        names.append("uncertainty")
+
+    def work(tile: Tile, listen: Progress) -> list[NDArray[Any]]:
+        part, index = stack.window(*tile.outer), np.ascontiguousarray(found.index[tile.outer])
+        fused = pick(part, index) if sketch else fuse(part, index, params.fusion, listen, levels)
+        image = fused.image
+        if found.unmixed is not None:
+            unmixed, clear = found.unmixed
+            image = unveiled(image, unmixed[tile.outer], clear[tile.outer], stack.scale)
+        physical = depth.index_to_depth(index, positions)
+        if found.known is not None and params.robust.unknown == "nan":
+            physical = np.where(found.known[tile.outer], physical, np.float32(np.nan))
+        confidence = depth.confidence(
+            found.margin[tile.outer], depth.flatness(index), CONFIDENCE_WEIGHTS[params.method]
+        )
+        if seen is not None:
+            physical = np.where(seen[tile.outer], physical, np.float32(np.nan))
+            confidence = np.where(seen[tile.outer], confidence, np.float32(0.0))
+        made = [physical, confidence, np.moveaxis(image, 2, 0) if colour else image, fused.source]
+        if found.sigma is not None:
+            made.append(depth.physical_error(index, found.sigma[tile.outer], positions))
+        return made
+
+    reach = FUSION_REACH + params.fusion.front
+    maps = dict(zip(names, canvas.map("fusing", reach, work, progress), strict=True))
+    if colour:
+        maps["fused"] = np.moveaxis(maps["fused"], 0, 2)
+    return maps
+
+
+def _shares(
+    found: Estimate, seen: NDArray[np.bool_] | None, n: int, canvas: Canvas
+) -> tuple[float | None, tuple[float, float]]:
+    """Return the share of the pixels that count whose depth is known, and that lies at an end."""
+    everywhere = np.broadcast_to(np.True_, found.index.shape)
+    known = everywhere if found.known is None else found.known
+    counts = np.zeros(4, np.int64)
+    for index, sure, inside in canvas.blocks(
+        found.index, known, everywhere if seen is None else seen
+    ):
+        ends = index < 0.5, index > n - 1.5
+        counts += [np.count_nonzero(inside & each) for each in (everywhere[:1, :1], sure, *ends)]
+    size, *rest = counts.tolist()
+    share, first, last = (count / size for count in rest)
+    return None if found.known is None else share, (first, last)
+
+
 def _without_edges(params: Params) -> Params:
     if params.method != "robust":
         return params
@@ -253,6 +368,7 @@ def estimate(
     progress: Progress = silent,
     room: int | None = None,
     kept: Kept | None = None,
+    canvas: Canvas | None = None,
 ) -> Estimate:
     """Estimate the depth alone, by the method that `params` names; "auto" means robust.
 
@@ -268,6 +384,8 @@ def estimate(
         Bytes that the volumes of the robust method may take; None: as much as they like.
     kept : Kept, optional
         What earlier calls on the same stack have left.
+    canvas : Canvas, optional
+        Where maps are kept; by default in memory.
 
     Returns
     -------
@@ -275,11 +393,14 @@ def estimate(
         Depth in frames, and what is known about it.
     """
     method = METHODS[params.method]
+
+    def prepare() -> Any:
+        return method.prepare(stack, params, progress, canvas)
+
     if kept is None:
-        return method.solve(method.prepare(stack, params, progress), params, progress, room)
+        return method.solve(prepare(), params, progress, room)
     key = method.prepare, method.depends_on(params)
-    prepared = kept.once("prepared", key, lambda: method.prepare(stack, params, progress))
-    return method.solve(prepared, params, progress, room)
+    return method.solve(kept.once("prepared", key, prepare), params, progress, room)
 
 
 class Kept:
@@ -312,11 +433,6 @@ def doubtful(share: float) -> list[str]:
     ]
 
 
-def ends_share(index: NDArray[np.float32], n: int) -> tuple[float, float]:
-    """Return the share of the pixels that are sharpest in the first and in the last frame."""
-    return float((index < 0.5).mean()), float((index > n - 1.5).mean())
-
-
 def out_of_range(share: tuple[float, float], n: int) -> list[str]:
     """Say so if many pixels are sharpest at an end of the stack: they may lie beyond it."""
     end = int(np.argmax(share))
@@ -329,55 +445,6 @@ def out_of_range(share: tuple[float, float], n: int) -> list[str]:
     ]
 
 
-def settled_method(
-    stack: FocusStack, params: Params, limit: int | None
-) -> tuple[Params, list[str]]:
-    """Settle what "auto" means: robust if it fits into memory, else paper, and say so.
-
-    The edge stage of robust is left out where only that does not fit.
-
-    Parameters
-    ----------
-    stack : FocusStack
-        Frames.
-    params : Params
-        Parameters as asked for.
-    limit : int or None
-        Bytes that may be used; None allows 60 % of what is free.
-
-    Returns
-    -------
-    tuple of Params and list of str
-        Parameters with a definite method, and what was changed, in words.
-    """
-    if params.method not in ("auto", "robust"):
-        return params, []
-    wanted = replace(params, method="robust")
-    needed, allowed = plan.needed_bytes(stack, wanted), budget.allowed_bytes(limit)
-    if needed <= allowed:
-        return wanted, []
-    plain = replace(wanted, robust=replace(wanted.robust, edges="off"))
-    least = plan.needed_bytes(stack, plain)
-    if least <= allowed and least < needed:
-        return plain, [
-            f"the edge stage would need {units.size_words(needed)} in all and may use "
-            f"{units.size_words(allowed)}; it was left out, and depth jumps are less accurate. "
-            "Smaller frames or more memory (--max-memory) allow it."
-        ]
-    if params.method == "robust":
-        return plain, []  # too large even so
-    needed = least
-    note = (
-        f"the method “robust” would need {units.size_words(needed)} and may use "
-        f"{units.size_words(allowed)}; “paper” was used instead, which is less accurate. "
-        "Smaller frames or more memory (--max-memory) allow “robust”."
-    )
-    if wanted.robust != RobustParams():
-        note += " The parameters of “robust” that were given had no effect."
-    kept = {name: getattr(params, name) for name in COMMON_STAGES}
-    return Params("paper", **kept), [note]
-
-
 @dataclass(frozen=True)
 class Method:
     """A method in its two halves.
@@ -385,14 +452,14 @@ class Method:
     Attributes
     ----------
     prepare : callable
-        Looks at every frame once: ``prepare(stack, params, progress)``.
+        Looks at every frame once: ``prepare(stack, params, progress, canvas)``.
     solve : callable
         Makes the depth of that: ``solve(prepared, params, progress, room) -> Estimate``.
     depends_on : callable
         Returns those of the parameters that concern the first half.
     """
 
-    prepare: Callable[[FocusStack, Params, Progress], Any]
+    prepare: Callable[[FocusStack, Params, Progress, Canvas | None], Any]
     solve: Callable[[Any, Params, Progress, int | None], Estimate]
     depends_on: Callable[[Params], object]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,18 @@ from numpy.typing import NDArray
 
 from varfocus import export
 from varfocus.align import Alignment
-from varfocus.depth import sure_share
+from varfocus.canvas import Canvas, Whole
+from varfocus.depth import SURE
 from varfocus.errors import InputError
-from varfocus.export.evidence import contrast_curves, telling_places
+from varfocus.export import TiledFormat, figures
+from varfocus.export.atomic import prepare_folder
+from varfocus.export.evidence import Witness, contrast_curves, telling_places
 from varfocus.export.report import Findings, report_page
 from varfocus.geometry import Rectangle
 from varfocus.io.metadata import read_metadata
 from varfocus.minimise import Trace
 from varfocus.params import Params
+from varfocus.plan import Plan
 from varfocus.stack import FRAMES, FocusStack
 from varfocus.units import PixelSize
 
@@ -64,6 +69,10 @@ class Result:
         The frames as given, where `stack` has them aligned.
     counts : ndarray, bool, or None
         Which pixels of the frames as given count; None for all.
+    canvas : Canvas
+        Where the maps live; by default in memory. If it is on disk, they are mapped from there.
+    plan : Plan or None
+        How it was made.
     """
 
     depth: NDArray[np.float32]
@@ -82,6 +91,8 @@ class Result:
     alignment: Alignment | None = None
     original: FocusStack | None = None
     counts: NDArray[np.bool_] | None = None
+    canvas: Canvas | None = None
+    plan: Plan | None = None
 
     @property
     def extent(self) -> Rectangle:
@@ -115,6 +126,7 @@ class Result:
         timed: bool = True,
         report: bool = True,
         keep_gps: bool = False,
+        tiled_format: TiledFormat = "tiff",
     ) -> dict[str, Path]:
         """Write all products into a folder.
 
@@ -122,7 +134,7 @@ class Result:
         where the method knows it, ``fused.png`` (or ``fused.tif`` for floating-point frames),
         ``source.tif`` (frame numbers from 0), ``preview.png``, ``report.html``, ``mask.png`` where
         a mask was given, and last ``run.json`` with every parameter: its presence means that the
-        folder is complete.
+        folder is complete. Maps that do not fit into memory become tiled files instead.
 
         Parameters
         ----------
@@ -141,6 +153,8 @@ class Result:
         keep_gps : bool
             Let the fused image tell where the frames were taken; the rest of the first frame's
             EXIF, and its colour profile, are always kept.
+        tiled_format : {"tiff", "zarr"}
+            Format of maps that do not fit into memory: tiled BigTIFF, or OME-Zarr.
 
         Returns
         -------
@@ -152,78 +166,122 @@ class Result:
         OutputError
             If the folder cannot be written, or holds results already.
         """
-        record = self.record(command, asked, timed)
-        about = read_metadata(self.stack, keep_gps)
-        return export.write_result(
-            Path(folder),
-            depth=self.depth,
-            confidence=self.confidence,
-            uncertainty=self.uncertainty,
-            fused=self.fused,
-            source=self.source,
-            unit=self.unit,
-            pixel_size=self.pixel_size,
-            record=record,
-            report=self.report(record) if report else None,
+        written = self.write(
+            folder,
             overwrite=overwrite,
-            exif=about.exif,
-            icc=about.icc,
-            mask=self.counts,
+            command=command,
+            asked=asked,
+            timed=timed,
+            report=report,
+            keep_gps=keep_gps,
+            tiled_format=tiled_format,
         )
+        return dict(written.files)
 
-    def report(self, record: dict[str, Any]) -> bytes:
+    def write(
+        self,
+        folder: str | Path,
+        *,
+        overwrite: bool = False,
+        command: str = "",
+        asked: Mapping[str, Any] | None = None,
+        timed: bool = True,
+        report: bool = True,
+        keep_gps: bool = False,
+        tiled_format: TiledFormat = "tiff",
+    ) -> Written:
+        """Do what `save` does, and return it with its record and pictures."""
+        place, canvas = Path(folder), self._canvas
+        tiled = None if canvas.side is None else tiled_format
+        prepare_folder(place, export.file_names(self.fused.dtype, tiled).values(), overwrite)
+        record = self.record(command, asked, timed)
+        if tiled is not None and self.plan is not None:
+            about = {"side": canvas.side, "format": tiled, "reason": self.plan.words}
+            record["tiles"] = about
+        told = read_metadata(self.original or self.stack, keep_gps)
+        maps = export.Maps(
+            self.depth,
+            self.confidence,
+            self.fused,
+            self.source,
+            self.uncertainty,
+            self.unit,
+            self.pixel_size,
+            told.exif,
+            told.icc,
+        )
+        export.remove_stale(place)
+        files, shown = export.write_maps(place, maps, canvas, tiled_format)
+        page = self.report(record, shown) if report else None
+        preview = figures.preview(shown["depth"], self.unit)
+        files |= export.write_about(place, record, preview, page, self.counts)
+        ordered = {product: files[product] for product in export.RESULT_FILES if product in files}
+        return Written(ordered, record, self.alignment, shown["depth"], shown["fused"])
+
+    @property
+    def _canvas(self) -> Canvas:
+        height, width = self.depth.shape
+        return self.canvas or Whole((height, width))
+
+    def report(
+        self, record: dict[str, Any], shown: Mapping[str, NDArray[Any]] | None = None
+    ) -> bytes:
         """Return the report on this result as one self-contained HTML page.
 
         Parameters
         ----------
         record : dict
             From `record`.
+        shown : mapping of str to ndarray, optional
+            Depth, confidence and fused image to look at, if these are coarser than the result's.
 
         Returns
         -------
         bytes
             The page. Contrast curves are left out if the frames cannot be read any more.
         """
-        try:
-            witnesses = contrast_curves(
-                self.stack,
-                self.params,
-                self.index,
-                telling_places(self.index, self.confidence),
-                self.findings,
-            )
-        except InputError:
-            witnesses = []
+        maps = shown or {
+            "depth": self.depth,
+            "confidence": self.confidence,
+            "fused": self.fused,
+        }
+        size = self.pixel_size
+        factor = max(round(self.depth.shape[0] / maps["depth"].shape[0]), 1)
+        if size is not None and factor > 1:
+            size = PixelSize(factor * size.x, factor * size.y, size.unit)
         return report_page(
             Findings(
                 record=record,
-                depth=self.depth,
-                confidence=self.confidence,
-                fused=self.fused,
-                witnesses=witnesses,
+                depth=maps["depth"],
+                confidence=maps["confidence"],
+                fused=maps["fused"],
+                witnesses=self._witnesses(maps["confidence"], factor),
                 trace=self.trace,
-                pixel_size=self.pixel_size,
+                pixel_size=size,
             )
         )
+
+    def _witnesses(self, confidence: NDArray[np.float32], factor: int) -> list[Witness]:
+        """Return contrast curves at telling pixels, placed in maps that are smaller by a factor."""
+        seen = self.index[factor // 2 :: factor, factor // 2 :: factor]
+        seen = seen[: confidence.shape[0], : confidence.shape[1]]
+        places = telling_places(seen, confidence[: seen.shape[0], : seen.shape[1]])
+        fine = [
+            replace(place, x=factor * place.x + factor // 2, y=factor * place.y + factor // 2)
+            for place in places
+        ]
+        try:
+            found = contrast_curves(self.stack, self.params, self.index, fine, self.findings)
+        except InputError:
+            return []
+        return [replace(one, place=place) for one, place in zip(found, places, strict=True)]
 
     def record(
         self, command: str = "", asked: Mapping[str, Any] | None = None, timed: bool = True
     ) -> dict[str, Any]:
         """Return what run.json says, as plain data."""
-        finite = self.depth[np.isfinite(self.depth)]
-        original = self.original or self.stack
-        figures = Figures(
-            minimum=float(finite.min()) if finite.size else None,
-            maximum=float(finite.max()) if finite.size else None,
-            unknown=int(self.depth.size - finite.size),
-            mean_confidence=float(self.confidence.mean()),
-            sure=sure_share(self.confidence),
-            median_uncertainty=None
-            if self.uncertainty is None
-            else float(np.median(self.uncertainty)),
-            undetermined=None if self.known is None else int((~self.known).sum()),
-        )
-        return run_record(self.stack, self.params, self.extent, figures, command, asked) | {
+        original, about = self.original or self.stack, self._figures()
+        return run_record(self.stack, self.params, self.extent, about, command, asked) | {
             "input": export.describe_input(original),
             "alignment": None if self.alignment is None else self.alignment.record(original.names),
             "findings": self.findings,
@@ -231,6 +289,57 @@ class Result:
             "warnings": list(self.warnings),
             "seconds": round(self.seconds, 3) if timed else None,
         }
+
+    def _figures(self) -> Figures:
+        """Return what run.json tells of the maps, looked through a block at a time."""
+        canvas = self._canvas
+        low, high, unknown, confidence, sure, counting = math.inf, -math.inf, 0, 0.0, 0, 0
+        for depth, likely in canvas.blocks(self.depth, self.confidence):
+            finite = depth[np.isfinite(depth)]
+            unknown += depth.size - finite.size
+            if finite.size:
+                low, high = min(low, float(finite.min())), max(high, float(finite.max()))
+            confidence += float(likely.mean()) * likely.size
+            sure += int(np.count_nonzero(likely >= SURE))
+            counting += int(np.count_nonzero(likely > 0))
+        some = unknown < self.depth.size
+        undetermined = None
+        if self.known is not None:
+            undetermined = sum(int((~known).sum()) for (known,) in canvas.blocks(self.known))
+        return Figures(
+            minimum=low if some else None,
+            maximum=high if some else None,
+            unknown=unknown,
+            mean_confidence=confidence / self.depth.size,
+            sure=sure / counting if counting else 0.0,
+            median_uncertainty=None
+            if self.uncertainty is None
+            else canvas.median(self.uncertainty),
+            undetermined=undetermined,
+        )
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a run has left in a folder.
+
+    Attributes
+    ----------
+    files : mapping of str to Path
+        By product, as `Result.save` returns them.
+    record : dict
+        What run.json says.
+    alignment : Alignment or None
+        What was done to the frames.
+    depth, fused : ndarray
+        To look at; coarser than what was written if that is large.
+    """
+
+    files: Mapping[str, Path]
+    record: dict[str, Any]
+    alignment: Alignment | None
+    depth: NDArray[np.float32]
+    fused: NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,9 @@ LARGEST_VALUE = 1e15
 ORDINARY = 2.0**-10, 2.0**17
 """Floating-point pixels of these sizes are taken as they are."""
 
+LOOKED_AT = 2**24
+"""Pixels of a frame that are decoded at a time to find its largest value."""
+
 DECODED_AHEAD = 2
 """Frames that are decoded on threads while an earlier one is worked on."""
 
@@ -277,11 +280,21 @@ class FocusStack:
         """
         if np.issubdtype(self.dtype, np.integer):
             return 1.0 / float(np.iinfo(self.dtype).max)
-        middle = self.read(len(self) // 2)
-        largest = float(max(middle.max(), -middle.min()))
+        largest = self._largest(len(self) // 2)
         if largest == 0.0 or ORDINARY[0] <= largest <= ORDINARY[1]:
             return 1.0
         return math.ldexp(1.0, min(-math.frexp(largest)[1], 100))  # a float32 itself
+
+    def _largest(self, k: int) -> float:
+        """Return the largest absolute value of a frame, decoded in parts where that is possible."""
+        frame, (height, width) = self.frames[k], self.shape
+        if height * width > LOOKED_AT and isinstance(frame, WindowedFrame) and frame.windowed:
+            step, across = max(LOOKED_AT // width, 1), slice(0, width)
+            rows = [slice(top, min(top + step, height)) for top in range(0, height, step)]
+            parts = (frame.read_window(some, across) for some in rows)
+            return max(float(max(part.max(), -part.min())) for part in parts)
+        middle = self.read(k)
+        return float(max(middle.max(), -middle.min()))
 
     @property
     def depths(self) -> NDArray[np.float64] | None:
@@ -440,7 +453,8 @@ class FocusStack:
                 f"received crop = {box} for frames of {width}×{height}",
                 "expected x,y,width,height of a rectangle inside the frames",
             )
-        return self.window(*box.window)
+        rows, columns = box.window
+        return replace(self, frames=[FrameWindow(frame, rows, columns) for frame in self.frames])
 
     @property
     def windowed(self) -> bool:
@@ -454,8 +468,17 @@ class FocusStack:
         ----------
         rows, columns : slice
             With a start and a stop within the frames, and no step.
+
+        Returns
+        -------
+        FocusStack
+            With the `scale` of the whole; the stack itself if that is all of it.
         """
-        return replace(self, frames=[FrameWindow(frame, rows, columns) for frame in self.frames])
+        if (rows, columns) == Rectangle.whole(self.shape).window:
+            return self
+        part = replace(self, frames=[FrameWindow(frame, rows, columns) for frame in self.frames])
+        part.__dict__["scale"] = self.scale  # a cached property: parts go together
+        return part
 
     def with_pixel_size(self, size: PixelSize, origin: str = "given") -> FocusStack:
         """Return the same frames with this pixel size, and who says so."""

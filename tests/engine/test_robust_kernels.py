@@ -22,7 +22,7 @@ from varfocus.minimise.banded_search import Search as OnKernels
 from varfocus.minimise.search import Search
 from varfocus.minimise.semi_global import PATHS, lowest, second_well, semi_global
 from varfocus.params import Params, Resources, RobustParams, SolverParams
-from varfocus.pipeline import estimate, run, settled_method
+from varfocus.pipeline import estimate, run
 from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
 
@@ -179,13 +179,21 @@ def test_bands_do_not_change_a_bit(seed, shape, bands, thread_count):
 
 
 def test_bands_are_as_many_as_memory_demands():
-    shape, count = (1000, 800), 57
-    assert band_count(shape, count, volume_bytes(shape, count, 1)) == 1
-    sizes = [volume_bytes(shape, count, band_count(shape, count, room)) for room in (2e8, 1e8)]
-    assert sizes[0] <= 2e8 < volume_bytes(shape, count, 1)
-    assert sizes[1] <= 1e8
-    assert band_count(shape, count, 0) == band_count(shape, count, sizes[1] / 1e3)
-    assert band_count((1, 1), count, 0) == 1
+    shape, n, count = (1000, 800), 15, 57
+    assert band_count(shape, n, count, None) == 1
+    for on_disk in (False, True):
+
+        def size(bands, on_disk=on_disk):
+            return volume_bytes(shape, n, count, bands, on_disk)
+
+        def bands(room, on_disk=on_disk):
+            return band_count(shape, n, count, room, on_disk)
+
+        assert bands(size(1)) == 1
+        assert size(bands(2e8)) <= 2e8 < size(1)
+        assert size(bands(1e8)) <= 1e8
+        assert bands(0) == bands(size(bands(1e8)) / 1e3)
+        assert band_count((1, 1), n, count, 0, on_disk) == 1
 
 
 @pytest.mark.parametrize("n", [48, 200])
@@ -284,13 +292,18 @@ def test_a_memory_limit_means_bands_before_it_means_another_method():
     frames = simulate("slants", shape=(400, 40), seed=1, n=9, colour=False).frames
     stack = FocusStack.from_array(frames)
     least = plan.needed_bytes(stack, Params.from_keywords("robust"))
-    assert band_count(stack.shape, 41, plan.room_for_volumes(stack, Params("robust"), least)) > 1
+    room = plan.room_for_volumes(stack, Params("robust"), least)
+    assert band_count(stack.shape, len(stack), 41, room) > 1
     auto = Params()
-    assert settled_method(stack, auto, least)[0] == Params("robust")
+
+    def settled(most: int) -> Params:
+        return plan.plan(stack, auto, Resources(max_memory=f"{most}B")).params
+
+    assert settled(least) == Params("robust")
     # Without the edge stage it takes less; only below that is it another method.
     plain = Params.from_keywords("robust", edges="off")
-    assert settled_method(stack, auto, least - 1)[0] == plain
-    assert settled_method(stack, auto, plan.needed_bytes(stack, plain) - 1)[0].method == "paper"
+    assert settled(least - 1) == plain
+    assert settled(plan.needed_bytes(stack, plain) - 1).method == "paper"
     within, whole = (run(stack, auto, resources=Resources(None, f"{b}B")) for b in (least, 10**9))
     np.testing.assert_array_equal(within.index, whole.index)
 

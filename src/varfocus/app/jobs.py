@@ -261,7 +261,16 @@ class Solve:
         if self.preview:
             return self._sketch(bench, progress, counts)
         kept = bench.known(self.ids)
-        result = pipeline.run(self.stack, self.params, progress, Resources(), kept, counts=counts)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        result = pipeline.run(
+            self.stack,
+            self.params,
+            progress,
+            Resources(),
+            kept,
+            counts=counts,
+            folder=self.folder,
+        )
         bench.made = self.id, result
         maps, fused = shown_maps(result)
         write_maps(self.folder, maps, fused)

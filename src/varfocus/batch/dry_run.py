@@ -9,9 +9,8 @@ from typing import Any
 from varfocus import units
 from varfocus.batch.finished import finished
 from varfocus.batch.stacks import Stack
-from varfocus.canvas import budget
 from varfocus.errors import VarfocusError
-from varfocus.job import demands, keep_apart, to_command
+from varfocus.job import keep_apart, to_command
 from varfocus.params import Resources
 
 
@@ -37,12 +36,10 @@ def planned_rows(
         ``name``, ``source``, ``command``; ``frames``, ``width``, ``height``, ``method`` and
         ``memory``, None where it cannot be read; ``plan``: what would happen, in words.
     """
-    given = resources.max_memory
-    limit = budget.allowed_bytes(None if given is None else units.parse_size(given))
-    return [_row(stack, output, limit, overwrite) for stack in stacks]
+    return [_row(stack, output, resources, overwrite) for stack in stacks]
 
 
-def _row(stack: Stack, output: Path, limit: int, overwrite: bool) -> dict[str, Any]:
+def _row(stack: Stack, output: Path, resources: Resources, overwrite: bool) -> dict[str, Any]:
     row: dict[str, Any] = {
         "name": stack.name,
         "source": stack.source,
@@ -53,8 +50,8 @@ def _row(stack: Stack, output: Path, limit: int, overwrite: bool) -> dict[str, A
         frames = stack.job.open()
         height, width = frames.shape
         row |= {"frames": len(frames), "width": width, "height": height}
-        method, needed = demands(stack.job, frames, limit)
-        row |= {"method": method, "memory": units.size_words(needed)}
+        planned = stack.job.plan(frames, resources)
+        row |= {"method": planned.params.method, "memory": units.size_words(planned.memory)}
         keep_apart(output / stack.name, frames)
         there = finished(output / stack.name, stack.job, frames, overwrite=overwrite)
     except VarfocusError as error:

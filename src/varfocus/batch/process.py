@@ -85,7 +85,7 @@ def outcome(
 
 def _done(task: Message, answer: Callable[[Message], None], wait: Callable[[], Message]) -> Message:
     from varfocus.batch.finished import facts, finished, thumbnails
-    from varfocus.job import Job, demands, keep_apart, produce
+    from varfocus.job import Job, keep_apart, produce
     from varfocus.params import Resources
 
     _go_to(task["folder"])
@@ -96,9 +96,9 @@ def _done(task: Message, answer: Callable[[Message], None], wait: Callable[[], M
     record = finished(output, job, stack, overwrite=task["overwrite"])
     if record is not None:
         return _told("kept", record, output if task["thumbnails"] else None, None)
-    limit = task["most_bytes"]
-    needed = min(demands(job, stack, limit)[1], limit)
-    answer({"kind": "needs", "bytes": needed, "frames": len(stack)})
+    planned = job.plan(stack, Resources(max_memory=task["max_memory"]))
+    booked = min(planned.memory, task["most_bytes"])
+    answer({"kind": "needs", "bytes": booked, "frames": len(stack)})
     threads = wait()["threads"]
     fresh = not (output.is_dir() and any(output.iterdir()))
 
@@ -114,6 +114,7 @@ def _done(task: Message, answer: Callable[[Message], None], wait: Callable[[], M
         timed=False,
         resources=Resources(threads, task["max_memory"]),
         progress=throttled(report, TOLD_EVERY),
+        planned=planned,
     )
     seconds = time.perf_counter() - began
     if fresh:

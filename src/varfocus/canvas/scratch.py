@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -98,6 +98,17 @@ class Scratch:
                 mapped.madvise(mmap.MADV_DONTNEED)
 
 
+def scratch_folder() -> Path:
+    """Return where large files may lie for a while: ``TMPDIR`` if that is set, else ``/var/tmp``.
+
+    Not the folder for temporary files where another is known: that often is memory itself.
+    """
+    large = Path("/var/tmp")
+    if "TMPDIR" not in os.environ and large.is_dir() and os.access(large, os.W_OK):
+        return large
+    return Path(tempfile.gettempdir())
+
+
 def free_bytes(folder: Path) -> int:
     """Return the room on the disk of a folder, or of what exists of its path."""
     while not folder.exists() and folder != folder.parent:
@@ -107,7 +118,9 @@ def free_bytes(folder: Path) -> int:
     return 0
 
 
-def percentile(blocks: Blocks, share: float) -> float:
+def percentile(
+    blocks: Blocks, share: float, rank: Literal["linear", "lower", "mean"] = "linear"
+) -> float:
     """Return `numpy.percentile` of all values above zero, without holding them.
 
     Positive floating-point numbers are sorted like the integers of the same bits: the wanted ranks
@@ -119,6 +132,9 @@ def percentile(blocks: Blocks, share: float) -> float:
         Goes once through the values, float32; called twice.
     share : float
         Percentage.
+    rank : {"linear", "lower", "mean"}
+        What is taken between two ranks: what lies at that share between them, the lower of them, or
+        their mean, which makes 50 % the median.
 
     Returns
     -------
@@ -141,12 +157,14 @@ def percentile(blocks: Blocks, share: float) -> float:
             here = bits[bits >> _HALF == top] & ((1 << _HALF) - 1)
             counts += np.bincount(here, minlength=counts.size)
     values = []
-    for rank, top in zip(ranks, tops, strict=True):
+    for number, top in zip(ranks, tops, strict=True):
         below = before[top] + np.cumsum(lower[top])
-        low = int(np.searchsorted(below, rank, side="right"))
+        low = int(np.searchsorted(below, number, side="right"))
         values.append(np.array((top << _HALF) | low, np.uint32).view(np.float32))
     pair = np.array(values, np.float32)
-    return float(np.percentile(pair, 100.0 * (place - ranks[0])))
+    if rank == "lower" or place == ranks[0]:
+        return float(pair[0])
+    return float(pair.mean() if rank == "mean" else np.percentile(pair, 100 * (place - ranks[0])))
 
 
 def _bits(blocks: Blocks) -> Iterator[NDArray[np.uint32]]:

@@ -15,8 +15,8 @@ from varfocus.cli.source import Frames, load
 from varfocus.errors import ParameterError
 from varfocus.export.result_files import RESULT_FILES
 from varfocus.job import produce
-from varfocus.mosaic import Written
 from varfocus.params import Params, Resources
+from varfocus.result import Written
 
 
 def depth(

@@ -31,7 +31,7 @@ from varfocus.params import (
     Resources,
 )
 from varfocus.pipeline import run
-from varfocus.plan import admit_pass
+from varfocus.plan import admit_pass, plan
 from varfocus.progress import Progress
 from varfocus.stack import FocusStack
 from varfocus.units import parse_size
@@ -65,7 +65,7 @@ def fuse(
         The picture to write: .png, .tif, or .jpg for 8-bit frames.
     method
         How the depth is found: "robust" is the most accurate, "paper" the fastest; "auto" is
-        "robust", or "paper" where memory is short.
+        "robust", in tiles where memory is short.
     apply_depth
         Folder of an earlier result: its depth is used and none estimated, and the frames are
         aligned as they were then. For another channel or exposure of the same scene.
@@ -89,7 +89,12 @@ def fuse(
             prepare_folder(path.parent, [path.name], overwrite)
     with narrator.bars() as progress:
         if apply_depth is None:
-            result = run(stack, Params(method, align=align, fusion=fusion), progress, resources)
+            params = Params(method, align=align, fusion=fusion)
+            planned = plan(stack, params, resources, focus.limits)
+            if planned.words:
+                narrator.say(f"{planned.words}.")
+            place = output.parent
+            result = run(stack, params, progress, resources, planned=planned, folder=place)
             fused = Fused(result.fused, result.source)
             for warning in result.warnings:
                 narrator.warn(warning)

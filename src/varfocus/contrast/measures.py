@@ -58,7 +58,7 @@ def mlap(image: Array) -> Array:
     return contrast if contrast.ndim == 2 else xp.sum(contrast, axis=2)
 
 
-def normaliser(peak: Array, params: ContrastParams) -> Array:
+def normaliser(peak: Array, params: ContrastParams, typical: float | None = None) -> Array:
     """Return what to divide contrast curves by: ``max_k MLAP_k + ε``.
 
     Parameters
@@ -69,6 +69,8 @@ def normaliser(peak: Array, params: ContrastParams) -> Array:
         ``relative``: ε = epsilon · median of `peak` over the pixels that show any contrast, which
         makes the depth independent of the gain of the images; ``absolute``: ε = epsilon, for
         images in [0, 1], as in the paper's published code; ``none``: no division at all.
+    typical : float, optional
+        That median over the whole image, if this is a part of it; 0 if none of it has contrast.
 
     Returns
     -------
@@ -81,12 +83,14 @@ def normaliser(peak: Array, params: ContrastParams) -> Array:
         If no pixel shows any contrast in any frame.
     """
     xp = namespace(peak)
-    alive = peak[peak > 0]
-    if alive.shape[0] == 0:
+    if typical is None:
+        alive = peak[peak > 0]
+        typical = _median(alive) if alive.shape[0] else 0.0
+    if typical == 0.0:
         raise NoContrastError()
     if params.normalisation == "none":
         return xp.ones_like(peak)
-    scale = 1.0 if params.normalisation == "absolute" else _median(alive)
+    scale = 1.0 if params.normalisation == "absolute" else typical
     return peak + params.resolved_epsilon * scale
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import varfocus
-from varfocus.export import figures, images
-from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.canvas import Canvas
+from varfocus.export import images, tiled
+from varfocus.export.atomic import write_atomically
 from varfocus.export.result_files import (
     MAPS,
     MASK,
     RESULT_FILES,
     RUN_RECORD,
+    TiledFormat,
     file_names,
     remove_stale,
 )
@@ -27,45 +29,122 @@ from varfocus.stack import FocusStack
 from varfocus.units import PixelSize
 
 
-def write_result(
-    folder: Path,
-    *,
-    depth: NDArray[np.float32],
-    confidence: NDArray[np.float32],
-    uncertainty: NDArray[np.float32] | None = None,
-    fused: NDArray[Any],
-    source: NDArray[np.uint16],
-    unit: str,
-    pixel_size: PixelSize | None = None,
-    record: dict[str, Any],
-    report: bytes | None = None,
-    overwrite: bool,
-    exif: bytes = b"",
-    icc: bytes = b"",
-    mask: NDArray[np.bool_] | None = None,
-) -> dict[str, Path]:
-    """Write all maps and pictures of a result and, last, the record of the run.
+@dataclass(frozen=True)
+class Maps:
+    """What a result shows, one value per pixel, and what its files say about it.
+
+    Attributes
+    ----------
+    depth, confidence : ndarray of shape (H, W), float32
+        As in `varfocus.Result`.
+    fused : ndarray of shape (H, W) or (H, W, 3)
+        All-in-focus image.
+    source : ndarray of shape (H, W), uint16
+        Frame of each of its pixels.
+    uncertainty : ndarray of shape (H, W), float32, or None
+        Standard error of the depth, for methods that know it.
+    unit : str
+        Unit of the depth.
+    pixel_size : PixelSize or None
+        Size of a pixel in the scene.
+    exif, icc : bytes
+        What the fused image says about itself; empty for none.
+    """
+
+    depth: NDArray[np.float32]
+    confidence: NDArray[np.float32]
+    fused: NDArray[Any]
+    source: NDArray[np.uint16]
+    uncertainty: NDArray[np.float32] | None = None
+    unit: str = "frames"
+    pixel_size: PixelSize | None = None
+    exif: bytes = b""
+    icc: bytes = b""
+
+
+def write_maps(
+    folder: Path, maps: Maps, canvas: Canvas, tiled_format: TiledFormat = "tiff"
+) -> tuple[dict[str, Path], dict[str, NDArray[Any]]]:
+    """Write the maps of a result: plain files, or tiled ones if they do not fit into memory.
 
     Parameters
     ----------
     folder : Path
         Where to.
-    depth, confidence, fused, source : ndarray
-        Products.
-    uncertainty : ndarray of shape (H, W), float32, optional
-        Standard error of the depth, for methods that know it.
-    unit : str
-        Unit of the depth.
-    pixel_size : PixelSize, optional
-        Size of a pixel in the scene.
+    maps : Maps
+        What.
+    canvas : Canvas
+        Where they live, which tells how they are written.
+    tiled_format : {"tiff", "zarr"}
+        Format of tiled files.
+
+    Returns
+    -------
+    files : dict of str to Path
+        What was written, by product.
+    shown : dict of str to ndarray
+        The maps to look at; coarser than what was written if that is large.
+    """
+    if canvas.side is not None:
+        written = {
+            about.name: tiled.write_map(tiled_format, folder, values, about, canvas)
+            for about, values in _described(maps)
+        }
+        paths = {name: path for name, (path, _) in written.items()}
+        return paths, {name: level for name, (_, level) in written.items()}
+    unit, size = maps.unit, maps.pixel_size
+    contents = {
+        "depth": images.float_tiff(maps.depth, unit, "depth", size),
+        "confidence": images.float_tiff(maps.confidence, "probability", "confidence", size),
+        "fused": images.picture(maps.fused, maps.exif, maps.icc)[1],
+        "source": images.frame_number_tiff(maps.source),
+    }
+    if maps.uncertainty is not None:
+        what = "standard error of the depth"
+        contents["uncertainty"] = images.float_tiff(maps.uncertainty, unit, what, size)
+    names = file_names(maps.fused.dtype)
+    files = {product: folder / names[product] for product in MAPS if product in contents}
+    for product, path in files.items():
+        write_atomically(path, contents[product])
+    return files, {product: getattr(maps, product) for product in files}
+
+
+def _described(maps: Maps) -> list[tuple[tiled.About, NDArray[Any]]]:
+    """Return the maps with what their tiled files say."""
+    size, note = maps.pixel_size, f"pixel values in {maps.unit}; NaN = unknown"
+    about = tiled.About
+    found: list[tuple[tiled.About, NDArray[Any]]] = [
+        (about("depth", f"varfocus depth; {note}", size), maps.depth),
+        (about("confidence", "varfocus confidence; probability", size), maps.confidence),
+    ]
+    if maps.uncertainty is not None:
+        words = f"varfocus standard error of the depth; {note}"
+        found.append((about("uncertainty", words, size), maps.uncertainty))
+    words = "varfocus all-in-focus image"
+    found.append((about("fused", words, size, exif=maps.exif, icc=maps.icc), maps.fused))
+    words = "varfocus source frame of the fused image, from 0"
+    return [*found, (about("source", words, size, numbers=True), maps.source)]
+
+
+def write_about(
+    folder: Path,
+    record: dict[str, Any],
+    preview: bytes,
+    report: bytes | None = None,
+    mask: NDArray[np.bool_] | None = None,
+) -> dict[str, Path]:
+    """Write what goes with the maps of a result and, last, the record of the run.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the maps are.
     record : dict
         What run.json will say.
+    preview : bytes
+        The depth in colours, as PNG.
     report : bytes, optional
         The report as HTML.
-    overwrite : bool
-        Replace what an earlier run left.
-    exif, icc : bytes
-        What the fused image says about itself; empty for none.
     mask : ndarray, bool, optional
         Which pixels of the frames as given count.
 
@@ -74,31 +153,19 @@ def write_result(
     dict of str to Path
         What was written, by product.
     """
-    names = file_names(fused.dtype)
-    prepare_folder(folder, names.values(), overwrite)
-    remove_stale(folder)
     contents: dict[str, bytes | None] = {
-        "depth": images.float_tiff(depth, unit, "depth", pixel_size),
-        "confidence": images.float_tiff(confidence, "probability", "confidence", pixel_size),
-        "uncertainty": None
-        if uncertainty is None
-        else images.float_tiff(uncertainty, unit, "standard error of the depth", pixel_size),
-        "fused": images.picture(fused, exif, icc)[1],
-        "source": images.frame_number_tiff(source),
-        "preview": figures.preview(depth, unit),
+        "preview": preview,
         "report": report,
         "mask": None
         if mask is None
         else images.picture(np.where(mask, np.uint8(255), np.uint8(0)))[1],
         "run": as_json(record),
     }
-    written = {}
-    for product, name in names.items():
-        content = contents[product]
-        if content is not None:
-            write_atomically(folder / name, content)
-            written[product] = folder / name
-    return written
+    names = file_names(np.dtype(np.uint8))
+    files = {product: folder / names[product] for product, it in contents.items() if it is not None}
+    for product, path in files.items():
+        write_atomically(path, contents[product] or b"")
+    return files
 
 
 def describe_software() -> dict[str, str]:
@@ -160,11 +227,14 @@ __all__ = [
     "MASK",
     "RESULT_FILES",
     "RUN_RECORD",
+    "Maps",
+    "TiledFormat",
     "as_json",
     "describe_input",
     "describe_software",
     "file_names",
     "remove_stale",
+    "write_about",
+    "write_maps",
     "write_record",
-    "write_result",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from varfocus import curve
 from varfocus.contrast import box_mean, contrast_function, gaussian
 from varfocus.curve import coordinate
 from varfocus.curve.coordinate import Coordinate
+from varfocus.geometry import Rectangle
 from varfocus.params import Params
 from varfocus.stack import FocusStack
 
@@ -144,20 +146,35 @@ def contrast_curves(
     list of Witness
         In the order of `places`.
     """
-    n = len(stack)
-    curves = np.zeros((len(places), n), np.float32)
-    for k, frame in enumerate(stack.ahead()):
-        for row, place in enumerate(places):
-            top, left = max(place.y - MARGIN, 0), max(place.x - MARGIN, 0)
-            patch = frame[top : place.y + MARGIN + 1, left : place.x + MARGIN + 1]
-            contrast = _contrast(stack.as_unit(patch), params)
-            curves[row, k] = contrast[place.y - top, place.x - left]
+    curves = np.zeros((len(places), len(stack)), np.float32)
+    patches = [_around(place, stack.shape) for place in places]
+
+    def look(row: int, k: int, pixels: NDArray[Any]) -> None:
+        contrast = _contrast(stack.as_unit(pixels), params)
+        place, patch = places[row], patches[row]
+        curves[row, k] = contrast[place.y - patch.top, place.x - patch.left]
+
+    if stack.windowed:  # the frames may be too large to be decoded whole
+        for row, patch in enumerate(patches):
+            for k, pixels in enumerate(stack.window(*patch.window)):
+                look(row, k, pixels)
+    else:
+        for k, frame in enumerate(stack.ahead()):
+            for row, patch in enumerate(patches):
+                look(row, k, frame[patch.window])
     witnesses = []
     for place, contrast in zip(places, curves, strict=True):
         chosen = float(index[place.y, place.x])
         model = _model(contrast, chosen, params, findings or {}, stack.focus)
         witnesses.append(Witness(place, contrast, model, chosen))
     return witnesses
+
+
+def _around(place: Place, shape: tuple[int, int]) -> Rectangle:
+    """Return the pixels that the contrast at a place may depend on."""
+    side = 2 * MARGIN + 1
+    wanted = Rectangle(place.x - MARGIN, place.y - MARGIN, side, side)
+    return wanted.common(Rectangle.whole(shape))
 
 
 def _contrast(patch: Float, params: Params) -> Float:

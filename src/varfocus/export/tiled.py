@@ -7,19 +7,21 @@
 from __future__ import annotations
 
 import shutil
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from varfocus.canvas import Canvas
 from varfocus.canvas.halving import halved
-from varfocus.canvas.scratch import Scratch
 from varfocus.canvas.tiles import Box, tiles
 from varfocus.errors import MissingExtraError, OutputError, ParameterError
+from varfocus.export import tiff_exif
 from varfocus.export.result_files import TILED_SUFFIXES, TiledFormat
 from varfocus.units import PixelSize
 
@@ -59,36 +61,22 @@ class About:
         Size of a pixel in the scene.
     numbers : bool
         Values are frame numbers, which have no mean.
+    exif, icc : bytes
+        EXIF block (a TIFF structure) and colour profile of a picture; empty for none.
     """
 
     name: str
     note: str
     pixel_size: PixelSize | None = None
     numbers: bool = False
+    exif: bytes = b""
+    icc: bytes = b""
 
 
-class MapFile(Protocol):
-    """A map while it is written."""
-
-    def __setitem__(self, box: Box, values: Array) -> None:
-        """Put values of shape ``(h, w)`` or ``(h, w, 3)`` where they belong."""
-
-    def finish(self) -> tuple[Path, Array]:
-        """Add coarser levels, give the file its name, and return it with a level to look at."""
-
-    def discard(self) -> None:
-        """Remove what was written."""
-
-
-def create(
-    kind: TiledFormat,
-    folder: Path,
-    shape: tuple[int, ...],
-    dtype: DTypeLike,
-    about: About,
-    scratch: Scratch,
-) -> MapFile:
-    """Begin a map.
+def write_map(
+    kind: TiledFormat, folder: Path, values: Array, about: About, canvas: Canvas
+) -> tuple[Path, Array]:
+    """Write a map with its coarser levels, a tile at a time.
 
     Parameters
     ----------
@@ -96,18 +84,23 @@ def create(
         Format.
     folder : Path
         Where it will be; replaces a map of the same name.
-    shape : tuple of int
-        ``(H, W)`` or ``(H, W, 3)``.
-    dtype : numpy.dtype
-        Number type.
+    values : ndarray of shape (H, W) or (H, W, 3)
+        The map, wherever it lies.
     about : About
         What it is.
-    scratch : Scratch
-        Where levels are kept until they can be written.
+    canvas : Canvas
+        Where levels are kept until they are written.
+
+    Returns
+    -------
+    tuple of Path and ndarray
+        The file, and a level to look at: the finest that a report can show as a whole.
     """
-    if kind == "zarr":
-        return _ZarrMap(folder, shape, np.dtype(dtype), about)
-    return _TiffMap(folder, shape, np.dtype(dtype), about, scratch)
+    file = (_ZarrMap if kind == "zarr" else _TiffMap)(folder, values, about, canvas)
+    try:
+        return file.finish()
+    finally:
+        file.discard()
 
 
 def check_format(kind: str) -> None:
@@ -121,33 +114,22 @@ def check_format(kind: str) -> None:
 
 
 class _TiffMap:
-    def __init__(
-        self,
-        folder: Path,
-        shape: tuple[int, ...],
-        dtype: np.dtype[Any],
-        about: About,
-        scratch: Scratch,
-    ) -> None:
+    def __init__(self, folder: Path, values: Array, about: About, canvas: Canvas) -> None:
         self._path = folder / (about.name + TILED_SUFFIXES["tiff"])
         self._temporary = folder / f".{self._path.name}.part"
-        self._about, self._scratch = about, scratch
-        self._levels: list[Array] = [scratch.empty(shape, dtype)]
-
-    def __setitem__(self, box: Box, values: Array) -> None:
-        self._levels[0][box] = values
+        self._about, self._canvas = about, canvas
+        self._levels: list[Array] = [values]
 
     def finish(self) -> tuple[Path, Array]:
         while max(self._levels[-1].shape[:2]) > COARSEST:
             fine = self._levels[-1]
-            self._levels.append(self._scratch.empty(coarser_shape(fine.shape), fine.dtype))
-            _fill(fine, self._levels[-1], self._about.numbers, self._scratch)
+            self._levels.append(self._canvas.empty(coarser_shape(fine.shape), fine.dtype))
+            _fill(fine, self._levels[-1], self._about.numbers, self._canvas)
         with _writing(self._path):
             self._write()
             self._temporary.replace(self._path)
         shown = np.array(_to_look_at(self._levels))
-        for level in self._levels:
-            self._scratch.drop(level)
+        self._canvas.drop(*self._levels[1:])
         return self._path, shown
 
     def _write(self) -> None:
@@ -179,8 +161,11 @@ class _TiffMap:
                     subifds=len(self._levels) - 1 if number == 0 else 0,
                     subfiletype=1 if number else 0,
                     description=self._about.note if number == 0 else None,
+                    iccprofile=self._about.icc or None if number == 0 else None,
+                    extratags=tiff_exif.image_tags(self._about.exif) if number == 0 else (),
                     **options,
                 )
+        tiff_exif.append_directories(self._temporary, self._about.exif)
 
     def _tiles(self, level: Array) -> Iterator[Array]:
         for tile in tiles(level.shape, TILE):
@@ -188,23 +173,18 @@ class _TiffMap:
             missing = [(0, TILE - part.shape[axis]) for axis in (0, 1)]
             yield np.pad(part, missing + [(0, 0)] * (level.ndim - 2))
             if tile.inner[1].stop == level.shape[1]:
-                self._scratch.release()
+                self._canvas.release()
 
     def discard(self) -> None:
         self._temporary.unlink(missing_ok=True)
 
 
 class _ZarrMap:
-    def __init__(
-        self, folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any], about: About
-    ) -> None:
+    def __init__(self, folder: Path, values: Array, about: About, canvas: Canvas) -> None:
         self._path = folder / (about.name + TILED_SUFFIXES["zarr"])
         self._temporary = folder / f".{self._path.name}.part"
-        self._about = about
+        self._about, self._values, self._canvas = about, values, canvas
         self.discard()
-        with _writing(self._path):
-            self._group = _zarr().open_group(self._temporary, mode="w", zarr_format=3)
-        self._levels = [self._level(shape, dtype)]
 
     def _level(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> _ChannelsLast:
         stored = (*shape[2:], *shape[:2])
@@ -220,16 +200,17 @@ class _ZarrMap:
         )
         return _ChannelsLast(array)
 
-    def __setitem__(self, box: Box, values: Array) -> None:
-        with _writing(self._path):
-            self._levels[0][box] = values
-
     def finish(self) -> tuple[Path, Array]:
         with _writing(self._path):
+            self._group = _zarr().open_group(self._temporary, mode="w", zarr_format=3)
+            self._levels = [self._level(self._values.shape, self._values.dtype)]
+            for block in tiles(self._values.shape, BLOCK):
+                self._levels[0][block.inner] = self._values[block.inner]
+                self._canvas.release()
             while max(self._levels[-1].shape[:2]) > COARSEST:
                 fine = self._levels[-1]
                 self._levels.append(self._level(coarser_shape(fine.shape), fine.dtype))
-                _fill(fine, self._levels[-1], self._about.numbers, None)
+                _fill(fine, self._levels[-1], self._about.numbers, self._canvas)
             self._group.attrs["ome"] = self._metadata()
             shown = _to_look_at(self._levels)[:, :]
             _remove(self._path)
@@ -264,9 +245,14 @@ class _ZarrMap:
             "axes": axes,
             "datasets": datasets,
             "type": "every other pixel" if self._about.numbers else "mean over 2×2 pixels",
-            "metadata": {"note": self._about.note},
+            "metadata": {"note": self._about.note} | self._photograph(),
         }
         return {"version": "0.5", "multiscales": [multiscale]}
+
+    def _photograph(self) -> dict[str, str]:
+        """Return EXIF and colour profile, for which the format has no place of its own."""
+        blocks = {"exif": self._about.exif, "icc_profile": self._about.icc}
+        return {name: b64encode(block).decode() for name, block in blocks.items() if block}
 
     def discard(self) -> None:
         _remove(self._temporary)
@@ -293,7 +279,7 @@ def coarser_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (-(-shape[0] // 2), -(-shape[1] // 2), *shape[2:])
 
 
-def _fill(fine: Any, coarse: Any, numbers: bool, scratch: Scratch | None) -> None:
+def _fill(fine: Any, coarse: Any, numbers: bool, canvas: Canvas) -> None:
     """Make a coarser level, a block at a time."""
     for block in tiles(coarse.shape, BLOCK // 2):
         rows, columns = (
@@ -301,8 +287,7 @@ def _fill(fine: Any, coarse: Any, numbers: bool, scratch: Scratch | None) -> Non
             for s, n in zip(block.inner, fine.shape[:2], strict=True)
         )
         coarse[block.inner] = halved(fine[rows, columns], numbers)
-        if scratch is not None:
-            scratch.release()
+        canvas.release()
 
 
 def _to_look_at(levels: list[Any]) -> Any:

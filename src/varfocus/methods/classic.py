@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from varfocus.contrast import box_mean, contrast_function
+from varfocus.canvas import Canvas, Tile, Whole
+from varfocus.contrast import box_mean, contrast_function, reach
 from varfocus.depth import margin
 from varfocus.errors import NoContrastError, ParameterError
 from varfocus.methods.estimate import Estimate
@@ -130,7 +131,7 @@ def reliability(volume: Float, peak: GaussPeak, window: int = 9) -> Float:
     return decibels
 
 
-def classic_index(volume: Float, params: ClassicParams) -> Float:
+def classic_index(volume: Float, params: ClassicParams, canvas: Canvas | None = None) -> Float:
     """Return the depth of every pixel in frames by the classical method.
 
     Parameters
@@ -139,13 +140,16 @@ def classic_index(volume: Float, params: ClassicParams) -> Float:
         Contrast of every frame, windowed already.
     params : ClassicParams
         Interpolation step, median and TV weight.
+    canvas : Canvas, optional
+        Where maps are kept; by default in memory.
 
     Returns
     -------
     ndarray of shape (H, W), float32
         Fractional 0-based frame number.
     """
-    n = volume.shape[0]
+    n, height, width = volume.shape
+    canvas = canvas or Whole((height, width))
     step = params.gauss_step or default_gauss_step(n)
     if n < 2 * step + 1:
         raise ParameterError(
@@ -153,15 +157,39 @@ def classic_index(volume: Float, params: ClassicParams) -> Float:
             f"expected at least {2 * step + 1} frames for that step",
             "Lower gauss_step.",
         )
-    index: Float = gauss_peak(volume, step).centre
-    if params.median > 1:
-        index = ndimage.median_filter(index, size=params.median, mode="nearest")
-    if params.tv_weight > 0:
+
+    def peak(tile: Tile, _: Progress) -> tuple[Float]:
+        centre = gauss_peak(volume[:, *tile.outer], step).centre
+        if params.median > 1:
+            centre = ndimage.median_filter(centre, size=params.median, mode="nearest")
+        return (centre,)
+
+    index: Float
+    (index,) = canvas.map("peaks", params.median // 2, peak)
+    if params.tv_weight > 0:  # couples all pixels
         index = rof(index, params.tv_weight).d
     return index
 
 
-def prepare(stack: FocusStack, params: Params, progress: Progress) -> Float:
+@dataclass(frozen=True)
+class Windowed:
+    """What the classical method takes from the frames.
+
+    Attributes
+    ----------
+    volume : ndarray of shape (n, H, W), float32
+        Windowed modified Laplacian.
+    canvas : Canvas
+        Where maps live.
+    """
+
+    volume: Float
+    canvas: Canvas
+
+
+def prepare(
+    stack: FocusStack, params: Params, progress: Progress, canvas: Canvas | None = None
+) -> Windowed:
     """Look at every frame once, and return the windowed contrast of all.
 
     Parameters
@@ -172,27 +200,41 @@ def prepare(stack: FocusStack, params: Params, progress: Progress) -> Float:
         The focus measure and the window.
     progress : callable
         Listener.
+    canvas : Canvas, optional
+        Where maps are kept; by default in memory.
 
     Returns
     -------
-    ndarray of shape (n, H, W), float32
-        Windowed contrast.
+    Windowed
+        For `solve`.
     """
-    n, measure = len(stack), contrast_function(params.sharpness.measure)
-    volume = np.empty((n, *stack.shape), np.float32)
-    for k, frame in enumerate(track(stack.ahead(), "contrast", n, progress)):
-        volume[k] = box_mean(measure(stack.as_unit(frame)), params.classic.window)
-    if not volume.any():
+    canvas, n, window = canvas or Whole(stack.shape), len(stack), params.classic.window
+    measure = contrast_function(params.sharpness.measure)
+    contrast = False
+
+    def look(tile: Tile, listen: Progress) -> tuple[Float]:
+        nonlocal contrast
+        part = stack.window(*tile.outer)
+        volume = np.empty((n, *part.shape), np.float32)
+        for k, frame in enumerate(track(part.ahead(), "contrast", n, listen)):
+            volume[k] = box_mean(measure(part.as_unit(frame)), window)
+        contrast = contrast or bool(volume.any())
+        return (volume,)
+
+    (volume,) = canvas.map(
+        "contrast", window // 2 + reach(params.sharpness.measure), look, progress
+    )
+    if not contrast:
         raise NoContrastError()
-    return volume
+    return Windowed(volume, canvas)
 
 
-def solve(volume: Float, params: Params, progress: Progress, room: int | None) -> Estimate:
+def solve(windowed: Windowed, params: Params, progress: Progress, room: int | None) -> Estimate:
     """Return the maximum of contrast over focus, and what smooths the map afterwards.
 
     Parameters
     ----------
-    volume : ndarray of shape (n, H, W), float32
+    windowed : Windowed
         Of `prepare`.
     params : Params
         What to do with the peaks.
@@ -207,11 +249,18 @@ def solve(volume: Float, params: Params, progress: Progress, room: int | None) -
         Depth in frames, and the margin by which contrast speaks for it.
     """
     del progress, room
-    index = classic_index(volume, params.classic)
+    volume, canvas = windowed.volume, windowed.canvas
+    index = classic_index(volume, params.classic, canvas)
 
-    def contrast_at(k: Any) -> NDArray[Any]:
-        nearest = np.broadcast_to(np.rint(k).astype(np.intp), index.shape)[None]
-        value: Float = np.take_along_axis(volume, nearest, axis=0)[0]
-        return value
+    def lead(tile: Tile, _: Progress) -> tuple[Float]:
+        part, here = volume[:, *tile.outer], index[tile.outer]
 
-    return Estimate(index, margin(contrast_at, index, len(volume)), None)
+        def contrast_at(k: Any) -> NDArray[Any]:
+            nearest = np.broadcast_to(np.rint(k).astype(np.intp), here.shape)[None]
+            value: Float = np.take_along_axis(part, nearest, axis=0)[0]
+            return value
+
+        return (margin(contrast_at, here, len(part)),)
+
+    (leads,) = canvas.map("judging", 0, lead)
+    return Estimate(index, leads, None)

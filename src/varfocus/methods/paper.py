@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import curve, depth
-from varfocus.contrast import box_mean, gaussian, gradient_energy, jump_weight, normaliser
+from varfocus.canvas import Canvas, Tile, Whole
+from varfocus.contrast import (
+    PLAIN_SHARE,
+    box_mean,
+    gaussian,
+    gradient_energy,
+    jump_weight,
+    normaliser,
+    reach,
+)
 from varfocus.curve.frame_pass import contrast_pass
 from varfocus.energy import ContrastTerm
 from varfocus.methods.estimate import Estimate
@@ -29,17 +38,35 @@ CONFIDENCE_WINDOW = 9
 BAND = 64
 """Rows that are judged at a time."""
 
+SMOOTHING_REACH = 6
+"""Pixels around a pixel that its gradient depends on, once smoothed by 1 px."""
+
 
 @dataclass(frozen=True)
 class Sharpness:
-    """What the paper's method takes from the frames: the first half of it."""
+    """What the paper's method takes from the frames: the first half of it.
+
+    Attributes
+    ----------
+    stack : FocusStack
+        The frames.
+    canvas : Canvas
+        Where maps live.
+    a : ndarray of shape (degree + 1, H, W), float32
+        Chebyshev coefficients of the normalised contrast curves.
+    first_guess : ndarray of shape (H, W), float32
+        Frame of the largest windowed contrast.
+    """
 
     stack: FocusStack
+    canvas: Canvas
     a: NDArray[np.float32]
     first_guess: NDArray[np.float32]
 
 
-def prepare(stack: FocusStack, params: Params, progress: Progress) -> Sharpness:
+def prepare(
+    stack: FocusStack, params: Params, progress: Progress, canvas: Canvas | None = None
+) -> Sharpness:
     """Look at every frame once.
 
     Parameters
@@ -50,17 +77,23 @@ def prepare(stack: FocusStack, params: Params, progress: Progress) -> Sharpness:
         Contrast, curve and start parameters.
     progress : callable
         Listener.
+    canvas : Canvas, optional
+        Where maps are kept; by default in memory.
 
     Returns
     -------
     Sharpness
         For `solve`, with any weight α.
     """
-    return Sharpness(stack, *sharpness_curves(stack, params, progress))
+    canvas = canvas or Whole(stack.shape)
+    return Sharpness(stack, canvas, *sharpness_curves(stack, params, progress, canvas))
 
 
 def solve(sharpness: Sharpness, params: Params, progress: Progress, room: int | None) -> Estimate:
     """Go from contrast curves to the minimum of E(d) = −Σ c(d) + α‖Kd‖₂,₁.
+
+    The minimisation sees the whole image at once, wherever the curves lie: what it takes beside
+    them must fit into memory.
 
     Parameters
     ----------
@@ -79,7 +112,7 @@ def solve(sharpness: Sharpness, params: Params, progress: Progress, room: int | 
         Depth in frames, the margin by which contrast speaks for it, and the trace of the solver.
     """
     del room
-    stack, a, n = sharpness.stack, sharpness.a, len(sharpness.stack)
+    stack, canvas, a, n = sharpness.stack, sharpness.canvas, sharpness.a, len(sharpness.stack)
     trace = None
     if params.solve.alpha == 0.0:
         d = curve.argmax(a)
@@ -90,15 +123,17 @@ def solve(sharpness: Sharpness, params: Params, progress: Progress, room: int | 
             d_0,
             params.solve,
             lambda done, *_: progress("minimising", done, params.solve.iterations),
-            picture_weight(stack, progress) if params.solve.regulariser == "weighted" else None,
+            picture_weight(stack, progress, canvas)
+            if params.solve.regulariser == "weighted"
+            else None,
         )
         d, trace = solution.d, solution.trace
     index = np.clip(curve.x_to_index(d, n), 0.0, n - 1.0)
-    return Estimate(index, _margin(a, index, n), trace)
+    return Estimate(index, _margin(a, index, n, canvas), trace)
 
 
 def sharpness_curves(
-    stack: FocusStack, params: Params, progress: Progress
+    stack: FocusStack, params: Params, progress: Progress, canvas: Canvas | None = None
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Look at every frame once, and return what the energy is made of.
 
@@ -110,6 +145,8 @@ def sharpness_curves(
         Contrast, curve and start parameters.
     progress : callable
         Listener.
+    canvas : Canvas, optional
+        Where maps are kept; by default in memory.
 
     Returns
     -------
@@ -118,26 +155,30 @@ def sharpness_curves(
     index : ndarray of shape (H, W), float32
         Frame of the largest windowed contrast.
     """
-    n = len(stack)
-    front = None
-    for k, frame in enumerate(track(stack.ahead(), "contrast", n, progress)):
-        if front is None:
-            front = contrast_pass(
-                frame,
-                n,
-                params.curve.degree,
-                params.start.start_window,
-                stack.scale,
-                params.sharpness.measure,
-            )
-        front.add(k, frame)
-    assert front is not None  # a stack has frames
-    a = front.coefficients
-    a /= normaliser(front.peak, params.contrast)
-    return a, front.index
+    canvas, n, window = canvas or Whole(stack.shape), len(stack), params.start.start_window
+    measure = params.sharpness.measure
+
+    def look(tile: Tile, listen: Progress) -> tuple[NDArray[np.float32], ...]:
+        front, part = None, stack.window(*tile.outer)
+        for k, frame in enumerate(track(part.ahead(), "contrast", n, listen)):
+            if front is None:
+                front = contrast_pass(frame, n, params.curve.degree, window, stack.scale, measure)
+            front.add(k, frame)
+        assert front is not None  # a stack has frames
+        return front.coefficients, front.peak, front.index
+
+    a, peak, index = canvas.map("contrast", window // 2 + reach(measure), look, progress)
+    typical = canvas.percentile(peak, 50.0, "lower")
+    for tile in canvas.tiles():
+        a[:, *tile.inner] /= normaliser(peak[tile.inner], params.contrast, typical)
+        canvas.release()
+    canvas.drop(peak)
+    return a, index
 
 
-def picture_weight(stack: FocusStack, progress: Progress = silent) -> NDArray[np.float32]:
+def picture_weight(
+    stack: FocusStack, progress: Progress = silent, canvas: Canvas | None = None
+) -> NDArray[np.float32]:
     """Return how dear a depth jump is at each pixel, from the edges of the sharp picture.
 
     Parameters
@@ -146,20 +187,33 @@ def picture_weight(stack: FocusStack, progress: Progress = silent) -> NDArray[np
         Frames; each is decoded once.
     progress : callable
         Listener.
+    canvas : Canvas, optional
+        Where maps are kept; by default in memory.
 
     Returns
     -------
     ndarray of shape (H, W), float32
         `varfocus.contrast.jump_weight` of the largest gradient over the frames, smoothed by 1 px.
     """
-    gradient = np.zeros(stack.shape, np.float32)
-    for frame in track(stack.ahead(), "edges", len(stack), progress):
-        np.maximum(gradient, gradient_energy(gaussian(stack.as_unit(frame), 1.0)), out=gradient)
-    weight: NDArray[np.float32] = jump_weight(gradient)
+    canvas = canvas or Whole(stack.shape)
+
+    def look(tile: Tile, listen: Progress) -> tuple[NDArray[np.float32]]:
+        part = stack.window(*tile.outer)
+        gradient = np.zeros(part.shape, np.float32)
+        for frame in track(part.ahead(), "edges", len(part), listen):
+            np.maximum(gradient, gradient_energy(gaussian(part.as_unit(frame), 1.0)), out=gradient)
+        return (gradient,)
+
+    (gradient,) = canvas.map("edges", SMOOTHING_REACH, look, progress)
+    weight: NDArray[np.float32] = jump_weight(
+        gradient, reference=canvas.percentile(gradient, PLAIN_SHARE)
+    )
     return weight
 
 
-def _margin(a: NDArray[np.float32], index: NDArray[np.float32], n: int) -> NDArray[np.float32]:
+def _margin(
+    a: NDArray[np.float32], index: NDArray[np.float32], n: int, canvas: Canvas
+) -> NDArray[np.float32]:
     """Judge the depth against windowed curves, in bands of rows that need little memory."""
     height, around = index.shape[0], CONFIDENCE_WINDOW // 2
     M = np.empty_like(index)
@@ -169,6 +223,7 @@ def _margin(a: NDArray[np.float32], index: NDArray[np.float32], n: int) -> NDArr
         inside = slice(top - above, bottom - above)
         windowed = np.stack([box_mean(a_m[above:below], CONFIDENCE_WINDOW)[inside] for a_m in a])
         M[top:bottom] = depth.curve_margin(windowed, index[top:bottom], n)
+        canvas.release()
     return M
 
 

@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from varfocus import edges, engine
-from varfocus.contrast import box_mean, jump_weight
+from varfocus.canvas import Canvas, Tile, Whole
+from varfocus.canvas.tiles import Box
+from varfocus.contrast import PLAIN_SHARE, box_mean, jump_weight, reach
+from varfocus.contrast.kernel_scales import TRUNCATE, WIDEST_SIGMA, decoded
 from varfocus.contrast.scales import SCALES, Scales, two_scales
 from varfocus.curve.likelihood import Model, learn
 from varfocus.edges.plain_areas import settle
@@ -28,7 +31,8 @@ from varfocus.energy import VolumeTerm, WindowTerm
 from varfocus.energy.operators import K, magnitude
 from varfocus.energy.regulariser import TGV, HuberTV
 from varfocus.methods.estimate import Estimate
-from varfocus.minimise import Solution, huber_primal_dual, linearised_admm
+from varfocus.minimise import Solution, Trace, huber_primal_dual, linearised_admm
+from varfocus.minimise.banded_search import band_count
 from varfocus.minimise.search import Searcher, search
 from varfocus.minimise.semi_global import PATHS
 from varfocus.params import Params, RobustParams, SolverParams
@@ -82,6 +86,33 @@ NOISE_EVIDENCE = 5.5
 
 
 @dataclass(frozen=True)
+class Front:
+    """Contrast of all frames, and what else one look at each of them tells.
+
+    Attributes
+    ----------
+    contrast : ndarray of shape (2n, H, W)
+        Fine contrast of all frames, then coarse; float32, or the engine's 16-bit numbers.
+    gradient : ndarray of shape (H, W), float32
+        Largest squared brightness gradient over the frames at the coarse scale.
+    strength : ndarray of shape (H, W), float32
+        Range over the frames of the coarse contrast.
+    """
+
+    contrast: NDArray[Any]
+    gradient: Float
+    strength: Float
+
+    def curves(self, scale: int, rows: slice, columns: slice) -> Float:
+        """Return the contrast of some pixels over all frames, shape ``(n, P)``."""
+        n = len(self.contrast) // SCALES
+        part = self.contrast[scale * n : (scale + 1) * n, rows, columns]
+        if part.dtype == np.uint16:
+            part = decoded(part)
+        return np.asarray(part, np.float32).reshape(n, -1)
+
+
+@dataclass(frozen=True)
 class Prepared:
     """What a stack has taught, before anything is smoothed.
 
@@ -89,18 +120,23 @@ class Prepared:
     ----------
     stack : FocusStack
         The frames.
-    front : Scales
+    front : Front
         Their contrast at two scales.
     model : Model
         Focus coordinate, templates and noise.
+    canvas : Canvas
+        Where the maps live.
     """
 
     stack: FocusStack
-    front: Scales
+    front: Front
     model: Model
+    canvas: Canvas
 
 
-def prepare(stack: FocusStack, params: Params, progress: Progress = silent) -> Prepared:
+def prepare(
+    stack: FocusStack, params: Params, progress: Progress = silent, canvas: Canvas | None = None
+) -> Prepared:
     """Look at every frame once, and learn what peaks look like.
 
     Parameters
@@ -111,24 +147,37 @@ def prepare(stack: FocusStack, params: Params, progress: Progress = silent) -> P
         Of which `measure`, `support`, `coarse_blur` and `coordinate` are used.
     progress : callable
         Listener.
+    canvas : Canvas, optional
+        Where maps are kept; by default in memory.
 
     Returns
     -------
     Prepared
         For `solve`, as often as wanted.
     """
-    chosen = params.robust
-    front = measure(stack, params, progress)
+    canvas, chosen = canvas or Whole(stack.shape), params.robust
+
+    def look(tile: Tile, listen: Progress) -> tuple[NDArray[Any], ...]:
+        seen = measure(stack.window(*tile.outer), params, listen)
+        return seen.contrast, seen.gradient, seen.strength
+
+    front = Front(*canvas.map("contrast", contrast_reach(params), look, progress))
     progress("learning", 0, 1)
     model = learn(front.curves, stack.shape, SCALES, wanted=chosen.coordinate, focus=stack.focus)
+    canvas.release()
     progress("learning", 1, 1)
-    return Prepared(stack, front, model)
+    return Prepared(stack, front, model, canvas)
 
 
 def solve(
     prepared: Prepared, params: Params, progress: Progress = silent, room: int | None = None
 ) -> Estimate:
     """Estimate depth from what was measured.
+
+    What concerns the whole image is learnt from the whole image. Contrast, its surroundings and the
+    refinement are local: a pixel depends on a known number of pixels around it (the refinement, one
+    per iteration). The semi-global search is not: across a plain area a path carries its costs as
+    far as the area goes. It runs in bands of rows, and paths are handed on from band to band.
 
     Parameters
     ----------
@@ -148,44 +197,148 @@ def solve(
         With standard error and validity.
     """
     chosen = params.robust
-    stack, front, model = prepared.stack, prepared.front, prepared.model
-    progress("searching", 0, 1)
-    weight = jump_weight(front.gradient)
-    slope, jump = penalties(model, weight, chosen)
+    stack, front, model, canvas = prepared.stack, prepared.front, prepared.model, prepared.canvas
+    lost = _around(front.strength, canvas, progress)
+    slope, weight, jump = _penalties(front.gradient, model, chosen, canvas)
+    bands = band_count(stack.shape, len(stack), model.labels, room, on_disk=canvas.side is not None)
+    passes = _Passes(canvas, progress)
+    passes.begin("searching", 2 * bands - 1)
     found = search(
         front.contrast,
         model,
-        overshadowed(front.strength),
+        lost,
         end_labels(model),
         slope,
         jump,
-        band_count(stack.shape, model.labels, room),
+        bands,
+        canvas.empty,
+        passes.done,
     )
-    d_0 = found.start() * np.float32(model.step)
-    progress("searching", 1, 1)
-    solution = refine(found.term(), model, d_0, weight, chosen, progress)
-    progress("judging", 0, 1)
-    index = solution.d
+    start = found.start()
+    passes.end()
+    index, trace = _refined(found.term(), model, start, weight, chosen, canvas, progress)
     if chosen.edges != "off":
         settle(index, weight, chosen.cut * model.peak_width)
-    margin, bend, cost = judge(found, model, index)
-    progress("judging", 1, 1)
+        canvas.release()
+    passes.begin("judging", bands)
+    lead, bend, cost = judge(found, model, index, canvas)
+    passes.end()
     sharpened = None
     if chosen.edges == "auto":
-        rival = lone_wells(*found.alone(), cost, index, model.step)
-        sharpened = sharpen_edges(stack, index, rival, model.coordinate.x, progress)
+        sharpened = _sharpened(stack, index, (*found.alone(), cost), model, canvas, progress)
     if sharpened is not None:
+        canvas.drop(lead, index)  # and what lies beside the lead
         index = sharpened.index
-        margin, bend, cost = judge(found, model, index)
+        passes.begin("judging", bands)
+        lead, bend, cost = judge(found, model, index, canvas)
+
+    def conclude(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
+        return (
+            np.clip(lead[tile.outer], -MARGIN_LIMIT, MARGIN_LIMIT),
+            standard_error(bend[tile.outer], model),
+            evidence(cost[tile.outer], model) >= NOISE_EVIDENCE / len(stack),
+        )
+
+    margin, sigma, known = canvas.map("concluding", EVIDENCE_WINDOW, conclude)
+    canvas.drop(lead)
     return Estimate(
         index=index,
-        margin=np.clip(margin, -MARGIN_LIMIT, MARGIN_LIMIT),
-        trace=solution.trace,
-        sigma=standard_error(bend, model),
-        known=evidence(cost, model) >= NOISE_EVIDENCE / len(stack),
-        notes=model.describe() | {"edges": None if sharpened is None else sharpened.describe()},
+        margin=margin,
+        trace=trace,
+        sigma=sigma,
+        known=known,
+        notes=model.describe() | {"edges": None if sharpened is None else sharpened.notes},
         unmixed=None if sharpened is None else (sharpened.colour, sharpened.seen),
     )
+
+
+def _around(strength: Float, canvas: Canvas, progress: Progress) -> Float:
+    """Return `overshadowed` of the whole image."""
+
+    def work(tile: Tile, _: Progress) -> tuple[Float]:
+        return (overshadowed(strength[tile.outer], strength.size),)
+
+    reach = sum(veto_windows(strength.size)) // 2 + 1
+    (lost,) = canvas.map("surroundings", reach, work, progress)
+    return lost
+
+
+def _penalties(
+    gradient: Float, model: Model, params: RobustParams, canvas: Canvas
+) -> tuple[float, Float, Float]:
+    """Return P₁ of the search, `jump_weight`, and P₂ of every pixel."""
+    reference = canvas.percentile(gradient, PLAIN_SHARE)
+
+    def work(tile: Tile, _: Progress) -> tuple[Float, Float]:
+        weight: Float = jump_weight(gradient[tile.outer], reference=reference)
+        return weight, penalties(model, weight, params)[1]
+
+    weight, jump = canvas.map("penalties", 0, work)
+    return penalties(model, weight[:1], params)[0], weight, jump
+
+
+class _Passes:
+    """Counts the bands that are done with, and lets go of what they touched."""
+
+    def __init__(self, canvas: Canvas, progress: Progress) -> None:
+        self._canvas, self._progress = canvas, progress
+        self._stage, self._count, self._total = "", 0, 0
+
+    def begin(self, stage: str, total: int) -> None:
+        """Begin to count for another stage."""
+        self._stage, self._count, self._total = stage, 0, total
+        self._progress(stage, 0, total)
+
+    def done(self) -> None:
+        """Count one more."""
+        self._canvas.release()
+        self._count += 1
+        self._progress(self._stage, min(self._count, self._total), self._total)
+
+    def end(self) -> None:
+        """Tell that all are done with: array code has no bands, and counts none."""
+        if self._count < self._total:
+            self._count = self._total
+            self._progress(self._stage, self._total, self._total)
+
+
+def _refined(
+    term: VolumeTerm | WindowTerm,
+    model: Model,
+    label: Float,
+    weight: Float,
+    params: RobustParams,
+    canvas: Canvas,
+    progress: Progress,
+) -> tuple[Float, Trace | None]:
+    """Refine a start in labels; return the depth in frames, and how it went if that was one run."""
+    step = np.float32(model.step)
+    if params.tgv:  # its linear system couples all pixels: the maps may lie on disk, the solver not
+        solution = refine(term, model, label * step, weight, params, progress)
+        return solution.d, solution.trace
+    traces: list[Trace] = []
+
+    def work(tile: Tile, listen: Progress) -> tuple[Float]:
+        part = _window_term(term, tile) if canvas.side else term
+        d_0, around = label[tile.outer] * step, weight[tile.outer]
+        solution = refine(part, model, d_0, around, params, listen, label.size)
+        traces.append(solution.trace)
+        return (solution.d,)
+
+    # In one iteration a pixel hears of its next neighbours, and of no others.
+    (index,) = canvas.map("refining", params.refinement + 2, work, progress)
+    if isinstance(term, WindowTerm):
+        canvas.drop(term.samples, term.scale, term.base)
+    return index, None if canvas.side else traces[0]
+
+
+def _window_term(term: VolumeTerm | WindowTerm, tile: Tile) -> WindowTerm:
+    """Return a part of a data term; its energy lacks what does not depend on d."""
+    assert isinstance(term, WindowTerm)  # tiles need the engine
+    samples, scale, base = (
+        np.ascontiguousarray(a[tile.outer]) for a in (term.samples, term.scale, term.base)
+    )
+    return WindowTerm(samples, scale, base, np.zeros(len(samples)), term.step)
 
 
 def penalties(model: Model, weight: Float, params: RobustParams) -> tuple[float, Float]:
@@ -195,10 +348,15 @@ def penalties(model: Model, weight: Float, params: RobustParams) -> tuple[float,
     return slope, jump
 
 
-def judge(found: Searcher, model: Model, index: Float) -> tuple[Float, Float, Float]:
+def judge(
+    found: Searcher, model: Model, index: Float, canvas: Canvas
+) -> tuple[Float, Float, Float]:
     """Return lead over rivals, curvature and cost of a depth in frames; see `Searcher.judge`."""
-    label = index * np.float32(1.0 / model.step)
-    return found.judge(label, RIVAL_DISTANCE / model.step, curvature_reach(model))
+    scale = np.float32(1.0 / model.step)
+    (label,) = canvas.map("labels", 0, lambda tile, _: (index[tile.outer] * scale,))
+    judged = found.judge(label, RIVAL_DISTANCE / model.step, curvature_reach(model))
+    canvas.drop(label)
+    return judged
 
 
 def lone_wells(label: Float, lowest: Float, cost: Float, index: Float, step: float) -> Float:
@@ -228,42 +386,87 @@ def lone_wells(label: Float, lowest: Float, cost: Float, index: Float, step: flo
     return np.where(other, alone, index)
 
 
-def sharpen_edges(
+@dataclass(frozen=True)
+class _Sharp:
+    """`varfocus.edges.Sharpened` of the whole image, wherever that lies."""
+
+    index: Float
+    colour: Float
+    seen: NDArray[np.bool_]
+    notes: dict[str, object]
+
+
+def _sharpened(
     stack: FocusStack,
     index: Float,
-    rival: Float,
-    x: NDArray[np.float64],
-    progress: Progress = silent,
-) -> edges.Sharpened | None:
+    alone: tuple[Float, Float, Float],
+    model: Model,
+    canvas: Canvas,
+    progress: Progress,
+) -> _Sharp | None:
     """Put the pixels beside depth jumps on the side that explains the frames better.
 
     Parameters
     ----------
     stack : FocusStack
         Frames; at most 16 of them are decoded once more.
-    index, rival : ndarray of shape (H, W), float32
-        Depth in frames, and where `lone_wells` would have it.
-    x : ndarray of shape (n,)
-        Focus coordinate.
+    index : ndarray of shape (H, W), float32
+        Depth in frames.
+    alone : tuple of three ndarrays of shape (H, W), float32
+        Label of each pixel's own lowest cost, that cost, and C at `index`.
+    model : Model
+        Gives the focus coordinate.
+    canvas : Canvas
+        Where maps live.
     progress : callable
         Listener.
 
     Returns
     -------
-    Sharpened or None
+    _Sharp or None
         None where the frames show no occlusion, and the depth should stay as it is.
     """
+    x = model.coordinate.x
     numbers = edges.enough_frames(x)
     progress("edges", 0, 1)
-    frames = frames_for_edges(stack, numbers)
-    within, beside = (among(numbers, depth) for depth in (index, rival))
+    # Of the whole image the frames stay in memory; tiles are decoded as they are needed.
+    held = None if canvas.side else frames_for_edges(stack, numbers)
+
+    def view(box: Box) -> tuple[list[NDArray[Any]], Float]:
+        if held is not None:
+            frames = [frame[box] for frame in held]
+        else:
+            frames = frames_for_edges(stack.window(*box), numbers)
+            canvas.release()
+        return frames, among(numbers, index[box])
+
     brightest = 1.0
     if not np.issubdtype(stack.dtype, np.integer):
-        brightest = max(float(frame.max()) for frame in frames)
+        parts = (view(tile.inner)[0] for tile in canvas.tiles())
+        brightest = max(float(frame.max()) for frames in parts for frame in frames)
     scale = scale_for_edges(stack, brightest)
-    found = edges.sharpen(frames, scale, within, x[numbers], beside)
+    found = edges.survey(view, stack.shape, scale, x[numbers], canvas.side, progress)
     progress("edges", 1, 1)
-    return None if found is None else restored(found, numbers, index, stack.scale / scale)
+    if found is None:
+        return None
+    about: dict[str, object] = {}
+
+    def work(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
+        frames, within = view(tile.outer)
+        label, lowest, cost = (each[tile.outer] for each in alone)
+        before = index[tile.outer]
+        rival = lone_wells(label, lowest, cost, before, model.step)
+        part = edges.sharpen_part(frames, scale, within, found, among(numbers, rival))
+        part = restored(part, numbers, before, stack.scale / scale)
+        about.update(part.describe())
+        return part.index, np.moveaxis(part.colour, 2, 0), part.seen, part.moved
+
+    sharp, colour, seen, moved = canvas.map(
+        "sharpening", edges.PART_REACH, work, progress, edges.GRID
+    )
+    count = sum(int(block.sum()) for (block,) in canvas.blocks(moved))
+    canvas.drop(moved)
+    return _Sharp(sharp, np.moveaxis(colour, 0, 2), seen, about | {"moved_pixels": count})
 
 
 def frames_for_edges(stack: FocusStack, numbers: list[int]) -> list[NDArray[Any]]:
@@ -305,13 +508,16 @@ def measure(stack: FocusStack, params: Params, progress: Progress = silent) -> S
     return front
 
 
-def band_count(shape: tuple[int, int], labels: int, room: int | None) -> int:
-    """Return in how many bands the volumes fit into `room` bytes; one without a limit."""
-    if room is None or not engine.in_use():
-        return 1
-    from varfocus.minimise.banded_search import band_count as of_engine
+def contrast_reach(params: Params) -> int:
+    """Return how many pixels around a pixel its contrast depends on."""
+    sigmas = params.robust.coarse_blur, params.robust.support
+    around = sum(int(TRUNCATE * sigma + 0.5) for sigma in sigmas)
+    return around + reach(params.sharpness.measure) + 1
 
-    return of_engine(shape, labels, room)
+
+def in_tiles(params: RobustParams) -> bool:
+    """Tell whether the method can work in tiles: the kernels must do it, which search in bands."""
+    return engine.in_use() and max(params.coarse_blur, params.support) <= WIDEST_SIGMA
 
 
 def overshadowed(strength: Float, size: int | None = None) -> Float:

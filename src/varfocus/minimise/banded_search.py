@@ -33,8 +33,11 @@ TEMPLATE_ERROR = 2e-5
 FEWEST_FRAMES = 48
 """With fewer frames, templates are not worth combining from other curves."""
 
-FEWEST_ROWS = 64
-"""Narrower bands would mean more path costs to keep than volumes to hold."""
+FEWEST_ROWS = 16
+"""Rows of a band at least."""
+
+LANE_GUARD = 16
+"""Labels that guard each pixel's path costs in the kernel."""
 
 NOTHING = np.empty((0, 0, 0), np.float32)
 """Stands for path costs at the border of the image, and for results nobody asks for."""
@@ -45,22 +48,58 @@ def padded(labels: int) -> int:
     return -(-labels // LABEL_PADDING) * LABEL_PADDING
 
 
-def volume_bytes(shape: tuple[int, int], labels: int, bands: int) -> int:
-    """Return what a search in that many bands holds: two volumes, and path costs between bands."""
+def volume_bytes(
+    shape: tuple[int, int], n: int, labels: int, bands: int, on_disk: bool = False
+) -> int:
+    """Return what a search in that many bands holds in memory.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Height and width of the image.
+    n : int
+        Number of frames.
+    labels : int
+        Number of labels.
+    bands : int
+        How many bands.
+    on_disk : bool
+        Contrast, maps and the path costs between bands lie on disk: those of a band, and of its two
+        borders, are in memory while it is worked on. Else all path costs between bands are, and
+        whoever holds contrast and maps has counted them.
+
+    Returns
+    -------
+    int
+        Bytes: two volumes, path costs between bands, and what lies beside them.
+    """
     height, width = shape
     rows = -(-height // bands)
+    if on_disk:
+        beside = 4 * n + 2 * WINDOW + 40
+        borders = 24 * (2 * padded(labels) + LANE_GUARD)
+        return width * (rows * (8 * padded(labels) + beside) + borders)
     return 4 * padded(labels) * width * (2 * rows + 6 * (bands - 1))
 
 
-def band_count(shape: tuple[int, int], labels: int, allowed: float) -> int:
-    """Return the smallest number of bands that takes no more than `allowed` bytes.
+def band_count(
+    shape: tuple[int, int], n: int, labels: int, room: float | None, on_disk: bool = False
+) -> int:
+    """Return the smallest number of bands that takes no more than `room` bytes; one if None.
 
-    If there is none, the number that takes least.
+    If there is none, the number that takes least. Other parameters as for `volume_bytes`.
     """
+    if room is None:
+        return 1
     counts = range(1, max(shape[0] // FEWEST_ROWS, 1) + 1)
-    fitting = (count for count in counts if volume_bytes(shape, labels, count) <= allowed)
-    least = min(counts, key=lambda count: volume_bytes(shape, labels, count))
-    return next(fitting, least)
+    sizes = {count: volume_bytes(shape, n, labels, count, on_disk) for count in counts}
+    least = min(counts, key=lambda count: sizes[count])
+    return next((count for count in counts if sizes[count] <= room), least)
+
+
+def band_disk_bytes(shape: tuple[int, int], labels: int, bands: int) -> int:
+    """Return what the path costs between bands take where they lie on disk."""
+    return 24 * padded(labels) * shape[1] * (bands - 1)
 
 
 def aligned(shape: tuple[int, ...]) -> Float:

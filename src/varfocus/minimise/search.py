@@ -6,6 +6,7 @@ through the image in bands of rows when they would not fit, and finds the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -110,6 +111,8 @@ def search(
     slope: float,
     jump: Float,
     bands: int = 1,
+    empty: Callable[..., NDArray[Any]] = np.empty,
+    after_band: Callable[[], None] = lambda: None,
 ) -> Searcher:
     """Return the search for a stack: on the kernels if its contrast comes from them.
 
@@ -119,7 +122,11 @@ def search(
         As for `Search`; 16-bit contrast is the engine's.
     bands : int
         Number of bands of rows the engine may hold one at a time.
+    empty, after_band : callable
+        As for `varfocus.minimise.banded_search.Search`; array code holds all in memory.
     """
     if contrast.dtype == np.uint16 and engine.in_use():
-        return banded_search.Search(contrast, model, lost, ends, slope, jump, bands)
+        return banded_search.Search(
+            contrast, model, lost, ends, slope, jump, bands, empty, after_band
+        )
     return Search(contrast, model, lost, ends, slope, jump)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from base64 import b64decode
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,17 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from PIL import Image
+from PIL import Image, ImageCms
 
 from command_line import varfocus
-from varfocus import engine, mosaic, read_stack, reconstruct_into
+from varfocus import engine, plan, read_stack, reconstruct, reconstruct_into
 from varfocus.canvas import budget
 from varfocus.canvas.halving import halved
 from varfocus.canvas.scratch import Scratch, percentile
 from varfocus.canvas.tiles import GRID, tiles
 from varfocus.errors import OutputExistsError, ParameterError, TooLargeError
 from varfocus.export.saved import load_result
-from varfocus.job import Job, demands
+from varfocus.job import Job
 from varfocus.params import Params, Resources
 from varfocus.pipeline import run
 from varfocus.simulation import simulate
@@ -29,6 +31,8 @@ from varfocus.units import PixelSize
 
 needs_engine = pytest.mark.skipif(not engine.in_use(), reason="needs the engine")
 
+PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+
 ROOM = 3_000_000
 """Bytes for bands of rows: a dozen of them in a small image."""
 
@@ -36,8 +40,10 @@ PRODUCTS = ("depth", "confidence", "uncertainty", "fused", "source")
 
 
 def in_small_tiles(stack: FocusStack, params: Params, folder: Path, kind="tiff", **options):
-    planned = replace(mosaic.in_tiles(stack, params, 2 * 10**9), side=128, room=ROOM)
-    return mosaic.run(stack, params, planned, folder, kind, **options)
+    planned = replace(plan.in_tiles(stack, params, 10**10), side=128, room=ROOM)
+    folder.mkdir(exist_ok=True)
+    result = run(stack, params, planned=planned, folder=folder, **options)
+    return result.write(folder, tiled_format=kind)
 
 
 def plain(**parameters) -> Params:
@@ -176,9 +182,9 @@ def test_a_coarser_level_knows_what_is_known():
 @pytest.fixture
 def small_plans(monkeypatch):
     """Let a small image be too large for a small memory."""
-    monkeypatch.setattr(mosaic, "OVERHEAD", 0)
-    monkeypatch.setattr(mosaic, "SIDES", (128,))
-    monkeypatch.setattr(mosaic, "tile_bytes", lambda *_: ROOM)
+    monkeypatch.setattr(plan, "OVERHEAD", 0)
+    monkeypatch.setattr(plan, "SIDES", (128,))
+    monkeypatch.setattr(plan, "tile_bytes", lambda *_: ROOM)
 
 
 @needs_engine
@@ -206,13 +212,14 @@ def test_the_command_line_chooses(capsys, stack, whole, tmp_path, small_plans):
 @needs_engine
 def test_what_cannot_be_done_in_tiles(stack, small_plans, monkeypatch):
     tight = Resources(max_memory="8MB")
-    assert mosaic.plan(stack, plain(), Resources(max_memory="2GB")) is None
-    assert mosaic.plan(stack, Params.from_keywords("paper"), tight) is None
+    assert plan.plan(stack, plain(), Resources(max_memory="2GB")).side is None
+    with pytest.raises(TooLargeError, match="the minimisation sees the whole image at once"):
+        plan.plan(stack, Params.from_keywords("paper", regulariser="tgv"), tight)
     with pytest.raises(TooLargeError, match="even in tiles"):
-        mosaic.plan(stack, plain(), Resources(max_memory="1MB"))
-    monkeypatch.setattr(mosaic, "ALIGNING_FRAMES", 1000)
+        plan.plan(stack, plain(), Resources(max_memory="1MB"))
+    monkeypatch.setattr(plan, "ALIGNING_FRAMES", 1000)
     with pytest.raises(ParameterError, match="Align them before"):
-        mosaic.plan(stack, Params.from_keywords("robust", align="affine"), tight)
+        plan.plan(stack, Params.from_keywords("robust", align="affine"), tight)
 
 
 @needs_engine
@@ -240,7 +247,7 @@ def test_pictures_are_aligned_first(border, tmp_path):
 
 @needs_engine
 def test_mosaics_are_taken_to_be_aligned(stack, tmp_path, monkeypatch):
-    monkeypatch.setattr(mosaic, "LARGEST_PICTURE", 1000)
+    monkeypatch.setattr(plan, "LARGEST_PICTURE", 1000)
     done = in_small_tiles(stack, Params.from_keywords("robust", edges="off"), tmp_path)
     assert any("taken to be aligned" in warning for warning in done.record["warnings"])
     assert done.record["alignment"]["model"] == "none"
@@ -261,6 +268,154 @@ def test_an_interrupted_run_leaves_nothing(stack, tmp_path):
         assert not list(tmp_path.iterdir())
 
 
+OPTIONS = {
+    "robust": [
+        {"edges": "off"},
+        {"edges": "off", "unknown": "nan", "smoothness": 2.0},
+        {"edges": "off", "front": 3, "sharper": 2.0},
+        {"edges": "off", "tgv": 2.0, "refinement": 20},
+        {"edges": "off", "coordinate": "frames", "support": 2.0, "coarse_blur": 3.0},
+    ],
+    "paper": [
+        {},
+        {"alpha": 0.0},
+        {"normalisation": "absolute", "degree": 4},
+        {"solver": "admm", "iterations": 20},
+        {"solver": "penalty", "iterations": 20},
+        {"solver": "forward-backward", "iterations": 5},
+        {"regulariser": "weighted", "iterations": 10},
+        {"regulariser": "huber", "iterations": 10},
+        {"regulariser": "tgv", "iterations": 5},
+        {"bregman": 2, "iterations": 10},
+        {"start_window": 31, "start_blur": 9},
+    ],
+    "classic": [{}, {"window": 41, "median": 11}, {"gauss_step": 1, "tv_weight": 0.5}],
+}
+"""Every method with each of its options that has a part of its own in the code."""
+
+
+@pytest.fixture(scope="module")
+def long_stack() -> FocusStack:
+    """Long enough that tiles with their surroundings are parts of the image."""
+    some = [
+        simulate(name, shape=(70, 240), n=5, seed=3, colour=False).frames
+        for name in ("steps", "slants")
+    ]
+    frames = np.concatenate([*some, some[0][:, :, ::-1]], axis=2)
+    return FocusStack.from_array(frames, 0.5 * np.arange(5), "mm")
+
+
+@needs_engine
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [(method, options) for method, every in OPTIONS.items() for options in every],
+    ids=lambda value: value if isinstance(value, str) else ",".join(value) or "default",
+)
+def test_every_method_and_option_in_tiles(long_stack, method, options, tmp_path):
+    params = Params.from_keywords(method, align="none", **options)
+    planned = replace(plan.in_tiles(long_stack, params, 10**10), side=128, room=ROOM)
+    whole, tiled = (
+        run(long_stack, params),
+        run(long_stack, params, planned=planned, folder=tmp_path),
+    )
+    for product in (*PRODUCTS, "index", "known"):
+        ours, theirs = getattr(tiled, product), getattr(whole, product)
+        assert (ours is None) == (theirs is None)
+        if ours is not None:
+            np.testing.assert_array_equal(ours, theirs, err_msg=product)
+    told, expected = tiled.record(timed=False), whole.record(timed=False)
+    mean = [record["confidence"].pop("mean") for record in (told, expected)]
+    assert mean[0] == pytest.approx(mean[1], rel=1e-6)
+    if method == "robust" and "tgv" not in options:
+        expected["solver"] = None  # the refinement of a tile says nothing of the whole
+    assert told == expected
+    assert not list(tmp_path.iterdir()), "scratch files have no names"
+
+
+@needs_engine
+@pytest.mark.parametrize("kind", ["colour", "16 bit", "float", "mask", "crop", "inverted"])
+def test_every_kind_of_frames_in_tiles(long_stack, kind, tmp_path):
+    frames, options = np.stack(list(long_stack)), {}
+    if kind == "colour":
+        frames = np.stack([frames, frames[:, ::-1], frames[:, :, ::-1]], axis=-1)
+    elif kind == "16 bit":
+        frames = frames.astype(np.uint16) * 200
+    elif kind == "float":  # so large that it is scaled, and largest where few tiles look
+        frames = frames.astype(np.float32) * 1e6
+        frames[2, 5, 700] = 1e9
+    elif kind == "mask":
+        mask = np.zeros(frames.shape[1:], np.uint8)
+        mask[10:, 200:500] = 255
+        Image.fromarray(mask).save(tmp_path / "mask.png")
+        options["mask"] = str(tmp_path / "mask.png")
+    elif kind == "crop":
+        options["crop"] = "37,3,600,64"
+    stack = replace(FocusStack.from_array(frames), inverted=kind == "inverted")
+    params = plain(edges="off", **options)
+    whole = run(stack, params)
+    done = in_small_tiles(stack, params, tmp_path / "out")
+    as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
+    assert done.record["confidence"]["sure"] == whole.record()["confidence"]["sure"]
+    assert done.record["extent"] == whole.record()["extent"]
+    assert ("mask" in done.files) == (kind == "mask")
+
+
+@needs_engine
+def test_the_report_on_tiles_shows_the_same_curves(stack, whole, written, tmp_path):
+    page = written.files["report"].read_text(encoding="utf-8")
+    assert "A sure pixel." in page
+    whole.save(tmp_path)
+    other = (tmp_path / "report.html").read_text(encoding="utf-8")
+    curves = [re.search(r"<h2[^>]*>Contrast.*?</section>", text, re.S) for text in (page, other)]
+    assert (curves[0] and curves[0].group()) == (curves[1] and curves[1].group())
+
+
+@needs_engine
+@pytest.mark.parametrize("kind", ["tiff", "zarr"])
+@pytest.mark.parametrize("gps", [False, True])
+def test_what_a_photograph_says_of_itself(kind, gps, tmp_path):
+    if kind == "zarr":
+        pytest.importorskip("zarr")
+    exif, folder = Image.Exif(), tmp_path / "shots"
+    exif[0x0110], exif[0x8298] = "Camera 9", "© A. Nonymous"
+    exif.get_ifd(0x8769)[0x829A] = 0.125
+    exif.get_ifd(0x8769)[0x9003] = "2026:01:02 03:04:05"
+    exif.get_ifd(0x8825)[2] = (47.0, 59.0, 0.5)
+    folder.mkdir()
+    for k, frame in enumerate(simulate("cone", shape=(40, 50), n=5, colour=True).stack):
+        Image.fromarray(frame).save(folder / f"{k}.png", exif=exif, icc_profile=PROFILE)
+    stack, params = read_stack(folder), plain(edges="off")
+    planned = replace(plan.in_tiles(stack, params, 10**10), side=128, room=ROOM)
+    result = run(stack, params, planned=planned, folder=tmp_path)
+    files = result.save(tmp_path / "out", tiled_format=kind, keep_gps=gps)
+    if kind == "tiff":
+        with Image.open(files["fused"]) as image:
+            assert image.info["icc_profile"] == PROFILE
+            found = image.getexif()
+    else:
+        import zarr
+
+        told = zarr.open_group(files["fused"], mode="r").attrs["ome"]["multiscales"][0]["metadata"]
+        assert b64decode(told["icc_profile"]) == PROFILE
+        found = Image.Exif()
+        found.load(b"Exif\0\0" + b64decode(told["exif"]))
+    assert found[0x0110] == "Camera 9"
+    assert found.get_ifd(0x8769)[0x829A] == 0.125
+    assert found.get_ifd(0x8769)[0x9003] == "2026:01:02 03:04:05"
+    assert dict(found.get_ifd(0x8825)) == ({2: (47.0, 59.0, 0.5)} if gps else {})
+
+
+@needs_engine
+def test_arrays_from_python_may_lie_on_disk(stack, whole, monkeypatch, tmp_path, small_plans):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    result = reconstruct(stack, max_memory="8MB", align="none", edges="off")
+    assert result.plan.side == 128
+    for product in PRODUCTS:
+        np.testing.assert_array_equal(getattr(result, product), getattr(whole, product))
+    assert not list(tmp_path.iterdir()), "scratch files have no names"
+
+
 @needs_engine
 def test_from_python_in_one_call(stack, whole, tmp_path, small_plans):
     options = {"align": "none", "edges": "off"}
@@ -274,10 +429,11 @@ def test_from_python_in_one_call(stack, whole, tmp_path, small_plans):
 @needs_engine
 def test_a_batch_books_all_that_tiles_may_take(stack, small_plans):
     job = Job((), plain(edges="off"))
-    assert demands(job, stack, 8_000_000) == ("robust", 8_000_000)
-    method, needed = demands(job, stack, 10**12)
-    assert method == "robust"
-    assert 8_000_000 < needed < 10**12
+    planned = job.plan(stack, Resources(max_memory="8MB"))
+    assert (planned.params.method, planned.memory) == ("robust", 8_000_000)
+    planned = job.plan(stack, Resources(max_memory="1TB"))
+    assert (planned.params.method, planned.side) == ("robust", None)
+    assert 8_000_000 < planned.memory < 10**12
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (1, 700), (333, 421), (640, 128)])
