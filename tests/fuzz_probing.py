@@ -33,8 +33,8 @@ def main() -> int:
         return 0
     from fuzzing import corpus
     from varfocus.io.border import RefusedError
-    from varfocus.io.frames import CODECS, STREAMS
-    from varfocus.io.identify import identify
+    from varfocus.io.formats import identify
+    from varfocus.io.readers import bmp, jpeg, npy, png, tiff
     from varfocus.io.selection import UNSAID
 
     # Function by function, for the hook on imports does not see an editable installation.
@@ -43,15 +43,19 @@ def main() -> int:
             if inspect.isfunction(function) and function.__module__ == name:
                 atheris.instrument_func(function)
 
+    stacks = {"TIFF": tiff.contents, "NPY": npy.contents}
+    pictures = {"PNG": png.probe, "JPEG": jpeg.probe, "BMP": bmp.probe}
+
     def probe(data: bytes) -> None:
         file = io.BytesIO(data)
-        kind = identify(file)
+        found = identify(file)
+        kind = found.name if found else ""
         file.seek(0)
         try:
-            if kind in ("TIFF", "NPY"):
-                STREAMS[kind](file, Path("case"), UNSAID)
-            elif kind in ("PNG", "JPEG", "BMP"):
-                CODECS[kind].probe(file)
+            if kind in stacks:
+                stacks[kind](file, Path("case"), UNSAID)
+            elif kind in pictures:
+                pictures[kind](file)
         except RefusedError as refusal:
             if not (refusal.received and refusal.expected):
                 raise AssertionError("a refusal without words") from refusal

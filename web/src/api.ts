@@ -74,6 +74,7 @@ export interface State {
   varfocus: string;
   tile: number;
   methods: Method[];
+  formats: string;
   palettes: string[];
   products: Product[];
   source: string;

@@ -618,6 +618,7 @@ async function send(files: File[]): Promise<void> {
 }
 
 function setUpOpening(): void {
+  byId("formats").textContent = state.formats;
   const input = byId<HTMLInputElement>("files");
   for (const id of ["open", "choose"]) byId(id).addEventListener("click", () => input.click());
   for (const id of ["example", "try"]) byId(id).addEventListener("click", () => void attempt(() => post("/api/example")));

@@ -34,6 +34,7 @@ from varfocus.export.result_files import RESULT_FILES, every_name
 from varfocus.export.saved import SavedResult
 from varfocus.io import read_stack
 from varfocus.io.calibration import Focus
+from varfocus.io.formats import readable
 from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
 
@@ -119,6 +120,7 @@ class Page:
             "varfocus": varfocus.__version__,
             "tile": TILE,
             "methods": schema.methods(),
+            "formats": readable(stores=False),
             "palettes": PALETTES,
             "products": offered(),
         }

@@ -20,9 +20,8 @@ from varfocus.errors import (
 from varfocus.export import RUN_RECORD
 from varfocus.io.border import border
 from varfocus.io.discover import find_files, natural_order
+from varfocus.io.formats import identify, identify_store, kind_of
 from varfocus.io.frames import probe_files
-from varfocus.io.identify import RECORDINGS, identify
-from varfocus.io.zarr import is_zarr
 from varfocus.job import Job
 
 LEAST_FRAMES = 3
@@ -130,7 +129,7 @@ def walk(place: Path, output: Path, passed_over: list[str]) -> Iterator[Path]:
             below.clear()
             continue
         seen.add(str(here.resolve()))
-        if is_zarr(here):
+        if identify_store(here):
             below.clear()
             yield here
             continue
@@ -146,7 +145,7 @@ def walk(place: Path, output: Path, passed_over: list[str]) -> Iterator[Path]:
             passed_over.append(f"{here}: holds results, as its {RUN_RECORD} tells")
             continue
         stacks, reason = stacks_in(here)
-        below[:] = [name for name in below if not is_zarr(here / name)]
+        below[:] = [name for name in below if not identify_store(here / name)]
         if reason:
             passed_over.append(f"{here}: {reason}")
         yield from stacks
@@ -186,7 +185,7 @@ def _stacks_in(folder: Path, signature: int) -> tuple[list[Path], str]:
         files = find_files(folder)
     except NoFramesError:
         return [], ""
-    if _is_recording(files[0]):
+    if kind_of(files[0]) == "recording":
         return files, ""
     pages = {path: _pages(path) for path in files}
     single = [path for path in files if pages[path] == 1]
@@ -197,23 +196,13 @@ def _stacks_in(folder: Path, signature: int) -> tuple[list[Path], str]:
     return [folder], ""
 
 
-def _is_recording(path: Path) -> bool:
-    if path.is_dir():
-        return True
-    try:
-        with path.open("rb") as file:
-            return identify(file) in RECORDINGS
-    except OSError:
-        return False
-
-
 def _pages(path: Path) -> int | None:
     """Return the number of frames of a picture file, None if it cannot be read."""
     try:
         with path.open("rb") as file:
-            kind = identify(file)
-        if kind != "TIFF":
-            return 1 if kind else None
+            found = identify(file)
+        if found is None or not found.multiple:
+            return 1 if found else None
         return len(probe_files([path]).frames)
     except AmbiguousInputError:  # several stacks, even
         return LEAST_FRAMES
@@ -259,7 +248,7 @@ class Names:
         """
         if path not in self._names:
             full = _inside(path, base)
-            plain = full if path.is_dir() and not is_zarr(path) else full.with_suffix("")
+            plain = full if path.is_dir() and not identify_store(path) else full.with_suffix("")
             more = (f"{full.as_posix()}_{k}" for k in itertools.count(2))
             names = itertools.chain([plain.as_posix(), full.as_posix()], more)
             name = next(name for name in names if name.casefold() not in self._taken)

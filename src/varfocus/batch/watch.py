@@ -105,9 +105,9 @@ def _state(path: Path) -> State | None:
 
 def _is_flat(folder: Path) -> bool:
     """Tell a folder of frames, of which folders below are none of its business, from a store."""
-    from varfocus.io.zarr import is_zarr
+    from varfocus.io.formats import identify_store
 
-    return not is_zarr(folder)
+    return identify_store(folder) is None
 
 
 def _enough(path: Path, frames: int | None, common: Job) -> bool:

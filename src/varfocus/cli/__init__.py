@@ -88,6 +88,9 @@ EXAMPLES = {
     "app": ("varfocus app shots/", "varfocus app result/", "varfocus app"),
 }
 
+READING = ("depth", "batch", "fuse", "align", "compare", "evaluate", "info", "app")
+"""Commands that are given frames."""
+
 BUG_EXIT_CODE = 1
 INTERRUPTED_EXIT_CODE = 130
 TERMINATED_EXIT_CODE = 143
@@ -143,6 +146,18 @@ def _whole_numbers(app: App, commands: tuple[str, ...], arguments: ArgumentColle
                     )
 
 
+def _epilogue(command: str) -> str:
+    """Return what the help of a command ends with: what it reads, and examples."""
+    paragraphs = []
+    if command in READING:
+        from varfocus.io.formats import readable
+
+        paragraphs.append(f"Frames are {readable()} files, recognised by their content.")
+    if command in EXAMPLES:
+        paragraphs.append("Examples:\n" + "".join(f"\n    {line}" for line in EXAMPLES[command]))
+    return "\n\n".join(paragraphs)
+
+
 def build(command: str | None = None) -> App:
     """Return the command-line application; commands are imported when used.
 
@@ -164,8 +179,7 @@ def build(command: str | None = None) -> App:
     for name, summary in COMMANDS.items():
         about = {"help": summary}
         if name == command:
-            examples = "".join(f"\n    {line}" for line in EXAMPLES.get(name, ()))
-            about = {"help_epilogue": f"Examples:\n{examples}"} if examples else {}
+            about = {"help_epilogue": _epilogue(name)}
         app.command(f"varfocus.cli.{name}:{name}", name=name, **about)
     return app
 

@@ -46,7 +46,8 @@ def align(
     Parameters
     ----------
     source
-        A folder, a pattern such as "shots/*.jpg", several files, or one multi-page TIFF.
+        A folder, a pattern such as "shots/*.jpg", several files, or one file that holds a
+        stack.
     output
         Folder for the aligned frames, made if missing.
     overwrite

@@ -13,12 +13,9 @@ import varfocus
 from varfocus import engine
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.errors import VarfocusError
+from varfocus.io import formats
 
 LIBRARIES = ("numpy", "scipy", "tifffile", "imagecodecs", "pillow", "matplotlib")
-
-
-EXTRAS = {"raw": "rawpy", "video": "av", "zarr": "zarr", "microscopy": "nd2"}
-"""Extras that read more formats, and a library that tells whether they are installed."""
 
 
 class DoctorError(VarfocusError):
@@ -36,7 +33,10 @@ def doctor(*, talk: TalkOptions = Talk()) -> None:
         "install a C++ compiler and reinstall varfocus"
     )
     versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
-    extras = {extra: importlib.util.find_spec(name) is not None for extra, name in EXTRAS.items()}
+    extras = {
+        extra: importlib.util.find_spec(name) is not None
+        for extra, name in formats.extras().items()
+    }
     scene = varfocus.simulate("cone", shape=(64, 64), noise=0.0)
     index = varfocus.reconstruct(scene.frames, "paper", alpha=1 / 16).index
     error = float(rmse(index, scene.truth_index))

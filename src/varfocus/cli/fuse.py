@@ -60,7 +60,8 @@ def fuse(
     Parameters
     ----------
     source
-        A folder, a pattern such as "shots/*.jpg", several files, or one multi-page TIFF.
+        A folder, a pattern such as "shots/*.jpg", several files, or one file that holds a
+        stack.
     output
         The picture to write: .png, .tif, or .jpg for 8-bit frames.
     method

@@ -13,9 +13,6 @@ from typing import IO
 
 from varfocus.errors import InputError, TooLargeError, UnreadableFrameError, VarfocusError
 
-FORMATS = "PNG, JPEG, TIFF, BMP, camera RAW, video, ND2, CZI, LIF, Zarr, NPY or NPZ"
-"""What can be read, for people."""
-
 
 class RefusedError(Exception):
     """What a reader says about a file; `border` adds the name.
@@ -117,9 +114,11 @@ def border(path: Path) -> Iterator[None]:
             refused.__cause__ or refused
         )
     except FileNotFoundError as error:
+        from varfocus.io.formats import readable  # which has the readers, which have this
+
         raise UnreadableFrameError(
             f"{path}: no such file or folder",
-            f"expected a {FORMATS} file, or a folder of such",
+            f"expected a {readable()} file, or a folder of such",
             "Check the name; it may have been moved or deleted.",
         ) from error
     except PermissionError as error:

@@ -10,16 +10,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from varfocus.errors import NoFramesError, ParameterError
-from varfocus.io.border import FORMATS, border
-from varfocus.io.identify import PICTURES, RECORDINGS, identify
-from varfocus.io.zarr import is_zarr
+from varfocus.io.border import border
+from varfocus.io.formats import Kind, claimed_kind, identify_store, kind_of, readable
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A folder, a pattern, a file, or a list of files."""
 
-_PICTURE_NAMES = (".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".tif", ".tiff", ".bmp", ".dib")
-_RAW_NAMES = (".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf", ".pef", ".srw")
-_CLAIMS = dict.fromkeys(_PICTURE_NAMES, PICTURES[0]) | dict.fromkeys(_RAW_NAMES, "RAW")
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
@@ -108,35 +104,32 @@ def _in_folder(folder: Path) -> list[Path]:
     beside pictures of the same scene: those count only where there are no pictures. Arrays may be
     anything and are read only when named.
     """
-    if is_zarr(folder):
+    if identify_store(folder):
         return [folder]
-    files = [path for path in folder.iterdir() if not path.name.startswith(".")]
-    stores = [path for path in files if path.is_dir() and is_zarr(path)]
-    files = [path for path in files if not path.is_dir()]
-    kinds = {path: _kind(path) for path in files}
-    pictures = [path for path in files if kinds[path] in PICTURES]
-    raws = [path for path in files if kinds[path] == "RAW"]
-    others = [path for path in files if kinds[path] in RECORDINGS] + stores
-    images = pictures or raws or others
+    entries = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    files = [path for path in entries if not path.is_dir()]
+    kinds = {path: kind_of(path) if path.is_dir() else _kind(path) for path in entries}
+    pictures, raws, recordings = (
+        [path for path in entries if kinds[path] == kind]
+        for kind in ("picture", "raw", "recording")
+    )
+    images = pictures or raws or recordings
     if not images:
         raise NoFramesError(
             f"{folder}: no image among {len(files)} files" if files else f"{folder}: no files",
-            f"expected a folder of {FORMATS} files",
+            f"expected a folder of {readable()} files",
             "Sub-folders are not searched; give the folder that holds the frames.",
         )
     return natural_order(images)
 
 
-def _kind(path: Path) -> str | None:
-    """Return what a file is by content, else what its name claims."""
-    claimed = _CLAIMS.get(path.suffix.lower())
-    if not path.is_file():  # pipes and sockets
-        return claimed
-    try:
-        with path.open("rb") as file:
-            return identify(file) or claimed
-    except OSError:  # whoever reads it will say so, if it claims to be an image
-        return claimed
+def _kind(path: Path) -> Kind | None:
+    """Return what a file is by content, else what its name claims.
+
+    Pipes and sockets are not opened. Of what cannot be opened, whoever reads it will say so, if it
+    claims to be an image.
+    """
+    return (kind_of(path) if path.is_file() else None) or claimed_kind(path.name)
 
 
 def _matching(pattern: Path) -> list[Path]:

@@ -3,50 +3,31 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import InputError, TooLargeError, UnreadableFrameError
-from varfocus.io import bmp, czi, jpeg, lif, nd2, npy, png, raw, tiff, video, zarr
-from varfocus.io.border import FORMATS, border, damaged, too_large
-from varfocus.io.contents import Calibration, Contents, ReadPage, ReadWindow, decoder
+from varfocus.io.border import border, damaged, too_large
+from varfocus.io.contents import Calibration, ReadPage, ReadWindow
+from varfocus.io.formats import (
+    HEAD_BYTES,
+    Format,
+    foreign_format,
+    identify,
+    identify_store,
+    readable,
+)
 from varfocus.io.header import Header
-from varfocus.io.identify import identify
 from varfocus.io.limits import in_force, within
 from varfocus.io.orientation import oriented
-from varfocus.io.selection import UNSAID, Selection, Series, choose
-from varfocus.io.sniff import HEAD_BYTES, foreign_format
+from varfocus.io.selection import UNSAID, Selection
 from varfocus.params import DEFAULT_LIMITS, Limits
 from varfocus.units import size_words
-
-
-class Codec(NamedTuple):
-    """How pictures of one format are read."""
-
-    probe: Callable[[BinaryIO], list[Header]]
-    decode: Callable[[BinaryIO, Header], NDArray[Any]]
-
-
-CODECS = {
-    "PNG": Codec(png.probe, png.decode),
-    "JPEG": Codec(jpeg.probe, jpeg.decode),
-    "BMP": Codec(bmp.probe, bmp.decode),
-    "RAW": Codec(raw.probe, raw.decode),
-}
-"""Formats of one frame in a file."""
-
-STREAMS = {"TIFF": tiff.look, "NPY": npy.look_npy, "NPZ": npy.look_npz}
-STACKS = {"video": video.look, "ND2": nd2.look, "CZI": czi.look, "LIF": lif.look}
-"""Formats of a stack in a file, from the open file and by its name."""
-
-WHOLE_FILE, MOST_BYTES_PER_PIXEL = 2**27, 16
-"""Size up to which a picture's file is read at once, and what it may have beyond that per pixel."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +39,7 @@ class FileFrame:
     path : Path
         The file.
     format : str
-        As `varfocus.io.sniff` calls it: "PNG", "TIFF", "NPY", …
+        As `varfocus.io.formats` calls it: "PNG", "TIFF", "NPY", …
     header : Header
         What the file says about the frame.
     decode : callable
@@ -215,21 +196,22 @@ def probe_files(paths: Sequence[Path], selection: Selection = UNSAID) -> Found:
 def _probe(path: Path, selection: Selection) -> Found:
     with border(path):
         if path.is_dir():
-            if not zarr.is_zarr(path):
+            found = identify_store(path)
+            if found is None:
                 raise UnreadableFrameError(
                     f"{path}: is a folder",
-                    f"expected a {FORMATS} file",
+                    f"expected a {readable()} file",
                     "Give the folder alone, or list its files.",
                 )
-            kind, contents = "Zarr", zarr.look(path, selection)
         else:
-            kind, contents = _look(path, selection)
+            found = _recognised(path)
+        contents = found.look(path, selection)
         if not contents.headers:
             raise damaged("holds no frame")
     frames = [
         FileFrame(
             path,
-            kind,
+            found.name,
             header,
             contents.read,
             len(contents.headers),
@@ -252,35 +234,17 @@ def _developed_alike(frames: list[FileFrame]) -> list[FileFrame]:
     ]
 
 
-def _look(path: Path, selection: Selection) -> tuple[str, Contents]:
-    """Return what a file is, and what is in it."""
+def _recognised(path: Path) -> Format:
+    """Return the format of a file by its content."""
     if path.exists() and not path.is_file():  # opening a pipe would wait for ever
-        raise UnreadableFrameError(f"{path}: is not a regular file", f"expected {FORMATS}")
+        raise UnreadableFrameError(f"{path}: is not a regular file", f"expected {readable()}")
     with path.open("rb") as file:
         _check_size(file)
-        kind = identify(file)
-        if kind is None:
+        found = identify(file)
+        if found is None:
             file.seek(0)
             raise _not_an_image(path, file.read(HEAD_BYTES))
-        file.seek(0)
-        if kind in STACKS:
-            return kind, STACKS[kind](path, selection)
-        if kind in STREAMS:
-            return kind, STREAMS[kind](file, path, selection)
-        choose([Series(path.name, 1)], selection)
-        codec = CODECS[kind]
-        headers = codec.probe(file)
-        _check_bulk(file, headers[0])
-        return kind, Contents(headers, decoder(path, partial(_at_once, codec.decode)))
-
-
-def _at_once(
-    decode: Callable[[BinaryIO, Header], NDArray[Any]], file: BinaryIO, header: Header
-) -> NDArray[Any]:
-    """Decode a picture whose file is read as a whole, unless it has grown out of proportion."""
-    _check_bulk(file, header)
-    file.seek(0)
-    return decode(file, header)
+    return found
 
 
 def _check_size(file: BinaryIO) -> None:
@@ -288,17 +252,6 @@ def _check_size(file: BinaryIO) -> None:
     size, most = file.seek(0, io.SEEK_END), in_force().file_bytes
     if size > most:
         raise too_large(f"has {size_words(size)}", f"{size_words(most)} a file", "--max-file-size")
-
-
-def _check_bulk(file: BinaryIO, header: Header) -> None:
-    """Refuse a picture whose file dwarfs its pixels: it will be read into memory as a whole."""
-    size = file.seek(0, io.SEEK_END)
-    most = WHOLE_FILE + MOST_BYTES_PER_PIXEL * header.width * header.height
-    if size > most:
-        raise damaged(
-            f"has {size_words(size)} for {header.width}×{header.height} pixels, which need "
-            f"{size_words(most)} at the very most"
-        )
 
 
 def _not_an_image(path: Path, head: bytes) -> UnreadableFrameError:
@@ -311,6 +264,6 @@ def _not_an_image(path: Path, head: bytes) -> UnreadableFrameError:
         what = "is not an image, or is damaged at its start"
     return UnreadableFrameError(
         f"{path}: {what}",
-        f"expected {FORMATS}, told by content and not by name",
+        f"expected {readable()}, told by content and not by name",
         "Convert it, copy it again, or leave it out.",
     )

@@ -20,6 +20,18 @@ from varfocus.io.orientation import UPRIGHT
 if TYPE_CHECKING:
     from rawpy import RawPy
 
+MAGIC = (
+    (8, b"CR\x02\0"),  # Canon CR2: a TIFF that shows only a preview
+    (4, b"ftypcrx "),  # Canon CR3
+    (0, b"FUJIFILM"),
+    (0, b"IIRO"),  # Olympus
+    (0, b"IIRS"),
+    (0, b"MMOR"),
+    (0, b"IIU\0"),  # Panasonic
+    (0, b"\0MRM"),  # Minolta
+)
+"""How files of cameras begin that are no TIFFs, or not to be read as such."""
+
 _ORIENTATIONS = {0: UPRIGHT, 3: 3, 5: 8, 6: 6}
 """LibRaw's names of the four turns, as EXIF calls them."""
 

@@ -56,7 +56,13 @@ class Array:
         return finished(np.frombuffer(content, self.dtype).reshape(self.shape))
 
 
-def look_npy(file: BinaryIO, path: Path, selection: Selection) -> Contents:
+def look_npy(path: Path, selection: Selection) -> Contents:
+    """Return the frames of an array in an NPY file: see `contents`."""
+    with path.open("rb") as file:
+        return contents(file, path, selection)
+
+
+def contents(file: BinaryIO, path: Path, selection: Selection) -> Contents:
     """Return the frames of an array ``(n, H, W)`` or ``(n, H, W, C)`` in an NPY file."""
     array = _array(file)
     choose([Series(path.name, array.frames)], selection)
@@ -68,9 +74,8 @@ def look_npy(file: BinaryIO, path: Path, selection: Selection) -> Contents:
     )
 
 
-def look_npz(file: BinaryIO, path: Path, selection: Selection) -> Contents:
+def look_npz(path: Path, selection: Selection) -> Contents:
     """Return the frames of the one stack in an NPZ file, or of the one that is named."""
-    del file
     found: dict[str, Array] = {}
     with library("zipfile"), zipfile.ZipFile(path) as archive:
         for info in archive.infolist():

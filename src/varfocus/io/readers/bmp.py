@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from PIL.BmpImagePlugin import BmpImageFile
 
 _GREY_MODES = ("1", "L")
+_HEADER_SIZES = (12, 40, 52, 56, 64, 108, 124)
+
+
+def sniff(head: bytes) -> bool:
+    """Tell a BMP from a text: "BM" alone also starts many of those."""
+    return int.from_bytes(head[14:18], "little") in _HEADER_SIZES
 
 
 def probe(file: BinaryIO) -> list[Header]:

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus.io import imagej, jpeg, ome
 from varfocus.io.border import RefusedError, damaged, exactly, library, too_many, unsupported
 from varfocus.io.contents import Calibration, Contents, decoder, window_decoder
 from varfocus.io.header import Header
 from varfocus.io.limits import in_force
 from varfocus.io.orientation import UPRIGHT, valid_orientation
+from varfocus.io.readers import imagej, jpeg, ome
+from varfocus.io.readers.tiff_chain import Directory, first_directory, read_directory, walk
 from varfocus.io.selection import Selection, Series, choose
-from varfocus.io.tiff_chain import Directory, first_directory, read_directory, walk
 from varfocus.stack import supported_dtype, without_alpha
 
 if TYPE_CHECKING:
@@ -56,7 +56,22 @@ LARGEST_SEGMENT = 2**24
 """Pixels in a strip or tile that is decoded for the sake of a part of it."""
 
 
-def look(file: BinaryIO, path: Path, selection: Selection) -> Contents:
+STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+"""Classic TIFF and BigTIFF, in either byte order."""
+
+
+def sniff(head: bytes) -> bool:
+    """Tell whether a file that begins like this is a TIFF, and not one of Canon's cameras."""
+    return head.startswith(STARTS) and not head[8:].startswith(b"CR\x02\0")
+
+
+def look(path: Path, selection: Selection) -> Contents:
+    """Return the frames of the chosen stack in a TIFF file: see `contents`."""
+    with path.open("rb") as file:
+        return contents(file, path, selection)
+
+
+def contents(file: BinaryIO, path: Path, selection: Selection) -> Contents:
     """Return the frames of the chosen stack in a TIFF file, and what it says about sizes.
 
     Thumbnails and masks, which cameras and editors store as further pages, are not frames.
@@ -95,8 +110,15 @@ def look(file: BinaryIO, path: Path, selection: Selection) -> Contents:
     return Contents(headers, decoder(path, decode), sizes, window_decoder(path, decode_window))
 
 
-def is_camera_raw(file: BinaryIO) -> bool:
-    """Tell whether a TIFF shows only a preview of what a camera's sensor saw."""
+def is_no_camera_raw(file: BinaryIO) -> bool:
+    """Tell whether a TIFF is more than a preview of what a camera's sensor saw."""
+    try:
+        return not _is_camera_raw(file)
+    except RefusedError:  # damaged, which whoever reads it will say
+        return True
+
+
+def _is_camera_raw(file: BinaryIO) -> bool:
     offset = first_directory(file)
     page = _page(_open(file), read_directory(file, offset, 0), 0)
     preview = page.subfiletype & _REDUCED and _SUB_IFDS in page.tags

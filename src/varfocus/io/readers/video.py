@@ -42,6 +42,29 @@ _TURNS = {-90: 6, 90: 8, 180: 3, -180: 3}
 """Orientation by FFmpeg's angle, which counts against the clock."""
 
 
+_MAGIC = (
+    (4, b"ftyp"),  # MP4, QuickTime
+    (4, b"moov"),
+    (4, b"mdat"),
+    (0, b"\x1aE\xdf\xa3"),  # Matroska, WebM
+    (8, b"AVI "),
+    (0, b"FLV\x01"),
+    (0, b"OggS"),
+    (0, b"\0\0\x01\xba"),  # MPEG
+    (0, b"0&\xb2u\x8ef\xcf\x11"),  # Windows Media
+    (0, b"YUV4MPEG2 "),
+)
+_TRANSPORT_PACKETS = (0, 188), (4, 196)
+"""Where an MPEG transport stream repeats its mark, without and with time codes."""
+
+
+def sniff(head: bytes) -> bool:
+    """Tell whether a file that begins like this is a video."""
+    if any(head[offset:].startswith(mark) for offset, mark in _MAGIC):
+        return True
+    return any(all(head[at : at + 1] == b"G" for at in marks) for marks in _TRANSPORT_PACKETS)
+
+
 def look(path: Path, selection: Selection) -> Contents:
     """Return the frames of a video."""
     n = _count(path)

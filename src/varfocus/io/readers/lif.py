@@ -23,6 +23,11 @@ _DIMENSIONS = "./Data/Image/ImageDescription/Dimensions/DimensionDescription"
 _IDS = {"1": "X", "2": "Y", "3": "Z"}
 
 
+def sniff(head: bytes) -> bool:
+    """Tell whether the description follows that every LIF begins with."""
+    return head[8:9] == b"\x2a"
+
+
 def look(path: Path, selection: Selection) -> Contents:
     """Return the frames of the chosen stack; the images of a LIF are series."""
     with library("liffile"), _opened(path) as file:
