@@ -56,7 +56,7 @@ nightly: $(STAMP) ## What trust rests on: 10 000 mutated files, 50 kills, 500 ru
 	-$(BIN)/python -m pip install --quiet atheris
 	$(BIN)/python tests/fuzzing.py --cases 10000
 	$(BIN)/python tests/fuzz_probing.py --seconds 600
-	$(BIN)/python -m pytest -m slow tests/test_trust_*.py
+	$(BIN)/python -m pytest -m slow tests/trust
 	$(MAKE) sanitize licences
 
 reproduce: $(STAMP) ## Repeat every experiment of the paper

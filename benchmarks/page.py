@@ -4,7 +4,7 @@
 
 Without folders the page's own example is measured. ``--pan`` also measures how smoothly the maps
 move, and what they take: frame times, memory, requests and messages during a drag across them.
-Needs Chromium and the built page (``make page``), as tests/test_page.py does.
+Needs Chromium and the built page (``make page``), as tests/app/test_page.py does.
 """
 
 from __future__ import annotations

@@ -15,8 +15,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "io")]
-
 BUILT_IN = ("PNG", "JPEG", "BMP", "TIFF", "TIFF stack", "NPY")
 """Formats that are looked at in our own code, from an open file."""
 

@@ -27,8 +27,6 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "io")]
-
 MEMORY = 3 << 30
 """Bytes of private memory that the reading process may have: the largest frame within the default
 limits is 2²⁹ pixels, and what a header claims may be allocated, though not touched."""
@@ -42,6 +40,7 @@ INTERESTING = (0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x10000, 2**31 - 1,
 def corpus(folder: Path) -> dict[str, list[bytes]]:
     """Return files of every format that can be read here, by format, as libraries write them."""
     import tifffile
+
     from image_samples import SAMPLES, by_tifffile, noise
 
     found: dict[str, list[bytes]] = {}
@@ -70,26 +69,24 @@ def corpus(folder: Path) -> dict[str, list[bytes]]:
 
 def _of_extras(folder: Path) -> dict[str, list[bytes]]:
     """Return files of the formats whose libraries are extras, if they are installed."""
+    from extra_samples import patches, write_czi, write_dng, write_lif, write_video
     from image_samples import noise
 
     found: dict[str, list[bytes]] = {}
     path = folder / "sample"
     with contextlib.suppress(ImportError):
         import rawpy  # noqa: F401
-        from test_io_raw import patches, write_dng
 
         write_dng(path, patches())
         found["RAW"] = [path.read_bytes()]
     with contextlib.suppress(ImportError):
         import av  # noqa: F401
-        from test_io_arrays import write_video
 
         frames = noise((5, 16, 24))
         for codec, container in (("ffv1", "matroska"), ("png", "avi"), ("mpeg4", "mp4")):
             pixels = {"ffv1": "gray", "png": "gray", "mpeg4": "yuv420p"}[codec]
             write_video(path, frames, codec, pixels, container)
             found.setdefault("video", []).append(path.read_bytes())
-    from test_io_microscopes import write_czi, write_lif
 
     planes = noise((1, 4, 1, 9, 13), np.uint16)
     with contextlib.suppress(ImportError):

@@ -9,8 +9,9 @@ import zipfile
 import numpy as np
 import pytest
 import tifffile
-from image_samples import noise
 
+from extra_samples import write_video
+from image_samples import noise
 from varfocus.errors import (
     AmbiguousInputError,
     InputError,
@@ -234,20 +235,6 @@ def test_damaged_zarr(tmp_path):
 
 
 # Video
-
-
-def write_video(path, frames, codec="ffv1", pixel_format="gray", container="matroska"):
-    av = pytest.importorskip("av", reason="needs varfocus[video]")
-    height, width = frames.shape[1:3]
-    with av.open(path, "w", format=container) as output:
-        stream = output.add_stream(codec, rate=25)
-        stream.width, stream.height, stream.pix_fmt = width, height, pixel_format
-        for frame in frames:
-            layout = {(2, 1): "gray", (2, 2): "gray16le"}.get((frame.ndim, frame.itemsize), "rgb24")
-            picture = av.VideoFrame.from_ndarray(frame, format=layout)
-            output.mux(stream.encode(picture.reformat(format=pixel_format)))
-        output.mux(stream.encode())
-    return path
 
 
 @pytest.mark.parametrize(

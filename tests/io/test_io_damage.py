@@ -9,10 +9,10 @@ import imagecodecs
 import numpy as np
 import pytest
 import tifffile
-from image_samples import SAMPLES, by_pillow, by_tifffile, grey_png, noise, png_chunk, smooth
 from PIL import Image
 from PIL.BmpImagePlugin import BmpImageFile
 
+from image_samples import SAMPLES, by_pillow, by_tifffile, grey_png, noise, png_chunk, smooth
 from varfocus.errors import (
     InputError,
     MixedFramesError,

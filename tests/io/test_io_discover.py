@@ -8,8 +8,8 @@ import pytest
 import tifffile
 from hypothesis import given
 from hypothesis import strategies as st
-from image_samples import SAMPLES, by_pillow, noise
 
+from image_samples import SAMPLES, by_pillow, noise
 from varfocus.errors import (
     FocusPositionsError,
     InputError,

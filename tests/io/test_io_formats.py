@@ -6,9 +6,9 @@ import struct
 import numpy as np
 import pytest
 import tifffile
-from image_samples import SAMPLES, by_pillow, by_tifffile, exif, noise, png_chunk, smooth
 from PIL import Image, ImageFile
 
+from image_samples import SAMPLES, by_pillow, by_tifffile, exif, noise, png_chunk, smooth
 from varfocus.errors import AmbiguousInputError, NotFiniteError, UnreadableFrameError
 from varfocus.io import read_stack
 from varfocus.io.frames import probe_files

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import tifffile
-from image_samples import by_tifffile, noise
 
+from image_samples import by_tifffile, noise
 from varfocus.errors import AmbiguousInputError, ParameterError, UnreadableFrameError
 from varfocus.io import read_stack
 from varfocus.units import PixelSize

@@ -4,39 +4,10 @@ import sys
 
 import numpy as np
 import pytest
-import tifffile
 
+from extra_samples import patches, write_dng
 from varfocus.errors import MissingExtraError, UnreadableFrameError
 from varfocus.io import read_stack
-
-IDENTITY = (1, 1, 0, 1, 0, 1, 0, 1, 1, 1, 0, 1, 0, 1, 0, 1, 1, 1)
-"""Camera colours from XYZ, as numerators and denominators."""
-
-
-def write_dng(path, mosaic, neutral=(1.0, 1.0, 1.0), orientation=1):
-    """Write a Bayer mosaic of 16 bits; `neutral` is how the camera sees white."""
-    white = tuple(part for factor in neutral for part in (round(factor * 1000), 1000))
-    tags = [
-        (274, "H", 1, orientation, True),
-        (33421, "H", 2, (2, 2), True),
-        (33422, "B", 4, (0, 1, 1, 2), True),  # RGGB
-        (50706, "B", 4, (1, 4, 0, 0), True),
-        (50707, "B", 4, (1, 1, 0, 0), True),
-        (50708, "s", 0, "a camera", True),
-        (50714, "H", 1, 0, True),
-        (50717, "I", 1, 65535, True),
-        (50721, "2i", 9, IDENTITY, True),
-        (50728, "2I", 3, white, True),
-        (50778, "H", 1, 21, True),
-    ]
-    tifffile.imwrite(path, mosaic, photometric=32803, extratags=tags, metadata=None)
-
-
-def patches(dark=8000, bright=32000):
-    """Return a mosaic of two grey fields, large enough to be exact away from their border."""
-    mosaic = np.full((48, 64), dark, np.uint16)
-    mosaic[:, 32:] = bright
-    return mosaic
 
 
 def linear(pixels):

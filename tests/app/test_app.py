@@ -475,7 +475,7 @@ def test_every_product_of_the_command_line_can_be_taken_away(
 
 
 def test_the_logic_of_the_page_in_its_own_tests() -> None:
-    web = Path(__file__).parents[1] / "web"
+    web = Path(__file__).parents[2] / "web"
     if shutil.which("npm") is None or not (web / "node_modules" / "vite").is_dir():
         pytest.skip("no Node.js or not installed (make page): the page's logic was NOT tested")
     finished = subprocess.run(

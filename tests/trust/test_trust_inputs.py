@@ -14,7 +14,6 @@ import pickle
 import shutil
 import socket
 import struct
-import sys
 import tarfile
 import tempfile
 import zipfile
@@ -27,10 +26,8 @@ import numpy as np
 import pytest
 import tifffile
 
-sys.path.insert(0, str(Path(__file__).parent / "io"))
-from image_samples import SAMPLES, by_pillow, by_tifffile, noise, png_chunk, smooth
-
 from command_line import files_below, varfocus
+from image_samples import SAMPLES, by_pillow, by_tifffile, noise, png_chunk, smooth
 from varfocus import cli, errors, simulate
 from varfocus.io import read_stack
 from varfocus.io.frames import probe_files
