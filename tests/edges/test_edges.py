@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 
 import numpy as np
 import pytest
@@ -11,11 +11,15 @@ from scipy.special import ndtr
 
 from varfocus import engine, simulate
 from varfocus.edges import enough_frames, sharpen, unveiled
+from varfocus.edges import judge as judges
+from varfocus.edges import render as renders
+from varfocus.edges.constants import FITTED, RENDER, RenderConstants
 from varfocus.edges.judge import judge, plain_error
 from varfocus.edges.render import Patch, convolved, kernel, render
 from varfocus.edges.scale import Part, blur_scale
 from varfocus.edges.sides import find_sides
 from varfocus.edges.vote import decide
+from varfocus.errors import ParameterError
 from varfocus.fuse import fuse
 from varfocus.params import Params
 from varfocus.pipeline import estimate
@@ -263,3 +267,35 @@ def test_frames_are_spread_over_the_coordinate():
     assert len(many) <= 16
     assert many[0] == 0
     assert many[-1] == 199
+
+
+@pytest.mark.skipif(not engine.available, reason="the native engine is not built")
+@pytest.mark.parametrize("name", [field.name for field in fields(RenderConstants)])
+def test_the_kernel_renders_with_the_constants_it_is_given(name, monkeypatch):
+    patch, _, _ = layered(seed=3)
+    other = replace(RENDER, **{name: 2.0 * getattr(RENDER, name)})
+    for module in (judges, renders):
+        monkeypatch.setattr(module, "RENDER", other)
+    fast = (*judge(patch, 0.04), plain_error(patch, 0.04))
+    with engine.switched_off():
+        slow = (*judge(patch, 0.04), plain_error(patch, 0.04))
+    for one, array in zip(fast, slow, strict=True):
+        np.testing.assert_allclose(one, array, atol=2e-5)
+
+
+@pytest.mark.skipif(not engine.available, reason="the native engine is not built")
+def test_the_kernel_refuses_constants_that_make_no_sense():
+    with pytest.raises(ParameterError, match="covered"):
+        engine.kernels.EdgeConstants(**{**asdict(RENDER), "covered": 0.0})
+
+
+def test_constants_decide(scene, fattened):
+    frames, x = list(scene.frames), np.arange(len(scene.frames), dtype=np.float64)
+    closed = replace(FITTED, occlusion=0.0)
+    assert sharpen(frames, 1 / 255, fattened, x, constants=closed) is None
+    stubborn = replace(FITTED, stay=10.0)
+    found = sharpen(frames, 1 / 255, fattened, x, constants=stubborn)
+    assert found is not None
+    usual = sharpened(scene.frames, fattened)
+    moved = np.abs(found.index - fattened) > 1.0
+    assert moved.sum() < 0.2 * (np.abs(usual.index - fattened) > 1.0).sum()

@@ -17,10 +17,12 @@ pixels are asked: in the others one pixel makes no difference.
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 
 from varfocus import engine
-from varfocus.edges.constants import FITTED
+from varfocus.edges.constants import FITTED, RENDER
 from varfocus.edges.render import (
     Float,
     Patch,
@@ -58,7 +60,14 @@ def judge(patch: Patch, tau2: float, sharp: float = FITTED.sharp) -> tuple[Float
     """
     if engine.accepts(patch.frames):
         return kernels.judge(
-            patch.frames, patch.label, patch.near, patch.far, patch.sigma, tau2, sharp
+            patch.frames,
+            patch.label,
+            patch.near,
+            patch.far,
+            patch.sigma,
+            asdict(RENDER),
+            tau2,
+            sharp,
         )
     rendering = render(patch)
     residual = patch.frames - rendering.frames
@@ -127,7 +136,7 @@ def plain_error(patch: Patch, tau2: float) -> Float:
         Σ_k |r|²/(1 + |r|²/τ²).
     """
     if engine.accepts(patch.frames):
-        return kernels.plain_error(patch.frames, patch.label, patch.sigma, tau2)
+        return kernels.plain_error(patch.frames, patch.label, patch.sigma, asdict(RENDER), tau2)
     own = patch.sigma.argmin(axis=0)[patch.label]
     sharp = np.take_along_axis(patch.frames, own[None, None], axis=0)[0]
     error = np.zeros(patch.label.shape, np.float32)

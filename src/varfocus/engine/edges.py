@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.engine.extension import kernels
+
+if TYPE_CHECKING:
+    from varfocus.engine._kernels import EdgeConstants
 
 Float = NDArray[np.float32]
 Labels = NDArray[np.int32]
@@ -18,8 +25,20 @@ def convolved(planes: Float, taps: Float) -> Float:
     return out
 
 
+@cache
+def _constants(**values: float) -> EdgeConstants:
+    return kernels.EdgeConstants(**values)
+
+
 def judge(
-    frames: Float, label: Labels, near: Labels, far: Labels, sigma: Float, tau2: float, sharp: float
+    frames: Float,
+    label: Labels,
+    near: Labels,
+    far: Labels,
+    sigma: Float,
+    constants: Mapping[str, float],
+    tau2: float,
+    sharp: float,
 ) -> tuple[Float, Float, Float]:
     """Return change, error and colour of a patch: `varfocus.edges.judge.judge`.
 
@@ -31,6 +50,8 @@ def judge(
         Layers.
     sigma : ndarray of shape (n, L), float32
         Blurs in pixels.
+    constants : mapping of str to float
+        `varfocus.edges.constants.RenderConstants`.
     tau2, sharp : float
         τ², and the largest blur of a frame that is asked.
 
@@ -43,14 +64,18 @@ def judge(
     label, near, far = (np.ascontiguousarray(layer) for layer in (label, near, far))
     change, error = np.empty(label.shape, np.float32), np.empty(label.shape, np.float32)
     colour = np.empty(frames.shape[1:], np.float32)
-    kernels.edge_judge(frames, label, near, far, sigma, tau2, sharp, change, error, colour)
+    given = _constants(**constants)
+    kernels.edge_judge(frames, label, near, far, sigma, given, tau2, sharp, change, error, colour)
     return change, error, colour
 
 
-def plain_error(frames: Float, label: Labels, sigma: Float, tau2: float) -> Float:
+def plain_error(
+    frames: Float, label: Labels, sigma: Float, constants: Mapping[str, float], tau2: float
+) -> Float:
     """Return the error without occlusion: `varfocus.edges.judge.plain_error`."""
     frames, sigma = np.ascontiguousarray(frames), np.ascontiguousarray(sigma)
     label = np.ascontiguousarray(label)
     error = np.empty(label.shape, np.float32)
-    kernels.edge_plain_error(frames, label, label, label, sigma, tau2, error)
+    given = _constants(**constants)
+    kernels.edge_plain_error(frames, label, label, label, sigma, given, tau2, error)
     return error

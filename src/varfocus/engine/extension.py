@@ -68,14 +68,16 @@ def _refusing(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return the kernel with its refusals as `ParameterError`: received and expected."""
 
     @functools.wraps(kernel)
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: Any, **named: Any) -> Any:
         try:
-            return kernel(*arguments)
+            return kernel(*arguments, **named)
         except ValueError as error:  # a size or a number: bind.hpp says both
             received, _, expected = str(error).partition("; expected ")
             raise ParameterError(received, f"expected {expected}") from None
         except TypeError:  # nanobind: another dtype, rank, memory order, or not writeable
-            given = "; ".join(described(argument) for argument in arguments)
+            words = [described(argument) for argument in arguments]
+            words += [f"{name}={described(argument)}" for name, argument in named.items()]
+            given = "; ".join(words)
             raise ParameterError(
                 f"received {kernel.__name__}({given})",
                 f"expected {kernel.__doc__}, order='C' meaning contiguous and arrays writeable "

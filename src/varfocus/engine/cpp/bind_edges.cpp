@@ -8,8 +8,22 @@ namespace {
 
 using Labels = Image<const std::int32_t>;
 
+EdgeConstants edge_constants(float no_blur, float reach, float opaque, float continued, float wider,
+                             float faint, float covered) {
+    require_positive("no_blur", no_blur);
+    require_number("reach", reach, reach > 0.0f && reach <= 10.0f, "more than 0, at most 10");
+    require_positive("opaque", opaque);
+    require_number("continued", continued, continued > 0.0f && continued < 1e3f,
+                   "0 to 1000 pixels");
+    require_number("wider", wider, wider >= 0.0f, "0 or more");
+    require_positive("faint", faint);
+    require_positive("covered", covered);
+    return {no_blur, reach, opaque, continued, wider, faint, covered};
+}
+
 EdgePatch edge_patch(const Volumes<const float>& frames, const Labels& label, const Labels& near,
-                     const Labels& far, const Image<const float>& sigma) {
+                     const Labels& far, const Image<const float>& sigma,
+                     const EdgeConstants& constants) {
     const Size size = image_size(label);
     require_image("near", near, size);
     require_image("far", far, size);
@@ -29,13 +43,13 @@ EdgePatch edge_patch(const Volumes<const float>& frames, const Labels& label, co
         }
     }
     return {frames.data(), count,        channels, label.data(), near.data(),
-            far.data(),    sigma.data(), layers,   size};
+            far.data(),    sigma.data(), layers,   size,         constants};
 }
 
 void edge_judge(Volumes<const float> frames, Labels label, Labels near, Labels far,
-                Image<const float> sigma, float tau2, float sharp, Image<float> change,
-                Image<float> error, Planes<float> colour) {
-    const EdgePatch patch = edge_patch(frames, label, near, far, sigma);
+                Image<const float> sigma, const EdgeConstants& constants, float tau2, float sharp,
+                Image<float> change, Image<float> error, Planes<float> colour) {
+    const EdgePatch patch = edge_patch(frames, label, near, far, sigma, constants);
     require_image("change", change, patch.size);
     require_image("error", error, patch.size);
     require_planes("colour", colour, patch.channels, patch.size);
@@ -45,8 +59,9 @@ void edge_judge(Volumes<const float> frames, Labels label, Labels near, Labels f
 }
 
 void edge_plain_error(Volumes<const float> frames, Labels label, Labels near, Labels far,
-                      Image<const float> sigma, float tau2, Image<float> error) {
-    const EdgePatch patch = edge_patch(frames, label, near, far, sigma);
+                      Image<const float> sigma, const EdgeConstants& constants, float tau2,
+                      Image<float> error) {
+    const EdgePatch patch = edge_patch(frames, label, near, far, sigma, constants);
     require_image("error", error, patch.size);
     require_positive("tau2", tau2);
     nb::gil_scoped_release release;
@@ -67,11 +82,14 @@ void edge_convolve(Planes<const float> planes, Vector<const float> taps, Planes<
 }  // namespace
 
 void define_edges(nb::module_& m) {
+    nb::class_<EdgeConstants>(m, "EdgeConstants")
+        .def(nb::new_(&edge_constants), nb::kw_only(), "no_blur"_a, "reach"_a, "opaque"_a,
+             "continued"_a, "wider"_a, "faint"_a, "covered"_a);
     m.def("edge_convolve", &edge_convolve, array("planes"), array("taps"), array("out"));
     m.def("edge_judge", &edge_judge, array("frames"), array("label"), array("near"), array("far"),
-          array("sigma"), "tau2"_a, "sharp"_a, array("change"), array("error"), array("colour"));
+          array("sigma"), "constants"_a, "tau2"_a, "sharp"_a, array("change"), array("error"), array("colour"));
     m.def("edge_plain_error", &edge_plain_error, array("frames"), array("label"), array("near"),
-          array("far"), array("sigma"), "tau2"_a, array("error"));
+          array("far"), array("sigma"), "constants"_a, "tau2"_a, array("error"));
 }
 
 }  // namespace bind

@@ -287,6 +287,11 @@ void shrink(const float* frame, Size from, int channels, int factor, float scale
 
 // --- edges.cpp: varfocus.edges.judge ---------------------------------------------------------
 
+// varfocus.edges.constants.RenderConstants: what they mean, and their values, is written there.
+struct EdgeConstants {
+    float no_blur, reach, opaque, continued, wider, faint, covered;
+};
+
 // A piece of the stack cut into layers; labels are in [0, layers).
 struct EdgePatch {
     const float* frames;  // (frames_count, channels, H, W)
@@ -295,6 +300,7 @@ struct EdgePatch {
     const float* sigma;                      // (frames_count, layers)
     int layers;
     Size size;
+    EdgeConstants constants;
 };
 
 // change, error: (H, W); colour: (channels, H, W). On one thread.

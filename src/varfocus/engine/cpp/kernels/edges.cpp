@@ -14,12 +14,9 @@
 namespace varfocus {
 namespace {
 
-constexpr float NO_BLUR = 0.2f, REACH = 3.0f, OPAQUE = 0.35f, CONTINUED = 2.0f, FAINT = 1e-4f;
-constexpr float COVERED = 0.05f, WIDER = 0.01f;
-
-std::vector<float> kernel(double sigma) {
-    if (sigma < double(NO_BLUR)) return {1.0f};
-    const int radius = int(std::ceil(double(REACH) * sigma));
+std::vector<float> kernel(double sigma, const EdgeConstants& constants) {
+    if (sigma < double(constants.no_blur)) return {1.0f};
+    const int radius = int(std::ceil(double(constants.reach) * sigma));
     std::vector<double> taps(std::size_t(2 * radius + 1));
     double sum = 0.0;
     for (int i = -radius; i <= radius; ++i) {
@@ -189,7 +186,7 @@ Box convolve(const float* in, float* out, int planes, Size size, const std::vect
 
 VARFOCUS_SIMD void cover(float* VARFOCUS_RESTRICT acc, float* VARFOCUS_RESTRICT through,
                          const float* VARFOCUS_RESTRICT sheet, int channels, Size size,
-                         const Box& box) {
+                         const Box& box, float faint) {
     const std::ptrdiff_t pixels = size.pixels();
     const float* VARFOCUS_RESTRICT alpha = sheet + channels * pixels;
     constexpr int PIECE = 64;
@@ -200,7 +197,7 @@ VARFOCUS_SIMD void cover(float* VARFOCUS_RESTRICT acc, float* VARFOCUS_RESTRICT 
             const std::ptrdiff_t at = std::ptrdiff_t(y) * size.width + x;
             for (int i = 0; i < count; ++i) {
                 const float weight = smaller(through[at + i], alpha[at + i]);
-                share[i] = weight / larger(alpha[at + i], FAINT);
+                share[i] = weight / larger(alpha[at + i], faint);
                 through[at + i] -= weight;
             }
             for (int c = 0; c < channels; ++c) {
@@ -214,23 +211,23 @@ VARFOCUS_SIMD void cover(float* VARFOCUS_RESTRICT acc, float* VARFOCUS_RESTRICT 
 
 VARFOCUS_SIMD void normalise(float* VARFOCUS_RESTRICT acc, const float* VARFOCUS_RESTRICT through,
                              const float* VARFOCUS_RESTRICT otherwise, int channels,
-                             std::ptrdiff_t pixels) {
+                             std::ptrdiff_t pixels, float least) {
     for (int c = 0; c < channels; ++c) {
         for (std::ptrdiff_t i = 0; i < pixels; ++i) {
             const float covered = 1.0f - through[i];
-            const float ratio = acc[c * pixels + i] / larger(covered, COVERED);
-            acc[c * pixels + i] = covered > COVERED ? ratio : otherwise[c * pixels + i];
+            const float ratio = acc[c * pixels + i] / larger(covered, least);
+            acc[c * pixels + i] = covered > least ? ratio : otherwise[c * pixels + i];
         }
     }
 }
 
 VARFOCUS_SIMD void unmix(const float* VARFOCUS_RESTRICT frame, const float* VARFOCUS_RESTRICT acc,
                          const float* VARFOCUS_RESTRICT through, float* VARFOCUS_RESTRICT colour,
-                         int channels, std::ptrdiff_t pixels) {
+                         int channels, std::ptrdiff_t pixels, float opaque) {
     for (int c = 0; c < channels; ++c) {
         for (std::ptrdiff_t i = 0; i < pixels; ++i) {
             const std::ptrdiff_t at = c * pixels + i;
-            const bool clear = through[i] >= OPAQUE;
+            const bool clear = through[i] >= opaque;
             const float behind = (frame[at] - acc[at]) / (clear ? through[i] : 1.0f);
             colour[at] = clear ? smaller(larger(behind, 0.0f), 1.0f) : frame[at];
         }
@@ -339,6 +336,7 @@ struct Work {
 
     std::size_t C() const { return std::size_t(channels); }
     float sigma(int k, int layer) const { return patch.sigma[k * layers + layer]; }
+    std::vector<float> taps(double blur) const { return kernel(blur, patch.constants); }
     const float* frame(int k) const { return patch.frames + std::size_t(k) * C() * pixels; }
     float* rendering(int k) const { return rendered + std::size_t(k) * C() * pixels; }
     std::size_t pair(int k, int layer) const {
@@ -373,9 +371,9 @@ struct Work {
         if (filled.empty() || under.empty()) return;
         float* around = arena.take((C() + 1) * pixels);
         float* wide = arena.take((C() + 1) * pixels);
-        const Box close = convolve(sheet, around, channels + 1, size, kernel(double(CONTINUED)),
+        const Box close = convolve(sheet, around, channels + 1, size, taps(double(patch.constants.continued)),
                                    filled, under);
-        const Box far = convolve(sheet, wide, channels + 1, size, kernel(2.0 * double(CONTINUED)),
+        const Box far = convolve(sheet, wide, channels + 1, size, taps(2.0 * double(patch.constants.continued)),
                                  filled, under);
         for (int y = far.top; y < far.bottom; ++y) {
             for (int x = far.left; x < far.right; ++x) {
@@ -385,10 +383,10 @@ struct Work {
                                   x < close.right;
                 const auto value = [&](std::size_t c) {
                     const std::size_t at = c * pixels + std::size_t(i);
-                    return (both ? around[at] : 0.0f) + WIDER * wide[at];
+                    return (both ? around[at] : 0.0f) + patch.constants.wider * wide[at];
                 };
                 const float weight = value(C());
-                if (!(weight > FAINT)) continue;
+                if (!(weight > patch.constants.faint)) continue;
                 for (std::size_t c = 0; c <= C(); ++c) {
                     sheet[c * pixels + std::size_t(i)] = value(c) / weight;
                 }
@@ -410,7 +408,7 @@ struct Work {
             A = arena.take(C() * pixels);
             const auto own = std::size_t(sharpest(layer));
             unmix(frame(int(own)), rendering(int(own)), through + own * pixels, A, channels,
-                  std::ptrdiff_t(pixels));
+                  std::ptrdiff_t(pixels), patch.constants.opaque);
             Box filled;
             continued(layer, flat, filled);
             for (int k = 0; k < n; ++k) {
@@ -423,13 +421,14 @@ struct Work {
                 Sheet& sheet = sheets[pair(k, layer)];
                 sheet.planes = arena.take((C() + 1) * pixels);
                 sheet.box = convolve(flat, sheet.planes, channels + 1, patch.size,
-                                     kernel(double(sigma(k, layer))), filled, whole(patch.size));
-                cover(rendering(k), clear, sheet.planes, channels, patch.size, sheet.box);
+                                     taps(double(sigma(k, layer))), filled, whole(patch.size));
+                cover(rendering(k), clear, sheet.planes, channels, patch.size, sheet.box,
+                      patch.constants.faint);
             }
         }
         for (int k = 0; k < n; ++k) {
             normalise(rendering(k), through + std::size_t(k) * pixels, frame(k), channels,
-                      std::ptrdiff_t(pixels));
+                      std::ptrdiff_t(pixels), patch.constants.covered);
         }
     }
 };
@@ -473,12 +472,13 @@ void edge_judge(const EdgePatch& patch, float tau2, float sharp, float* change, 
             for (int other = layer + 1; other < work.layers; ++other) {
                 const Sheet& sheet = work.sheets[work.pair(k, other)];
                 if (sheet.box.empty()) continue;
-                cover(back, rest, sheet.planes, channels, patch.size, sheet.box);
+                cover(back, rest, sheet.planes, channels, patch.size, sheet.box,
+                      patch.constants.faint);
             }
-            normalise(back, rest, work.rendering(k), channels, pixels);
+            normalise(back, rest, work.rendering(k), channels, pixels, patch.constants.covered);
             weigh(r + std::size_t(k) * C * plane, trust + std::size_t(k) * plane,
                   work.front[work.pair(k, layer)], back, linear, square, channels, pixels);
-            const std::vector<float> taps = kernel(double(work.sigma(k, layer)));
+            const std::vector<float> taps = work.taps(double(work.sigma(k, layer)));
             convolve(linear, linear_out, channels + 1, patch.size, taps, all, askers);
             convolve(square, square_out, channels + 2, patch.size, squared(taps), all, askers);
             add_change(work.colour[std::size_t(layer)], linear_out, square_out, patch.label,
@@ -515,7 +515,7 @@ void edge_plain_error(const EdgePatch& patch, float tau2, float* error) {
     for (int k = 0; k < work.n; ++k) {
         for (int layer = 0; layer < work.layers; ++layer) {
             if (shown[std::size_t(layer)].empty()) continue;
-            convolve(sharp, blurred, channels, patch.size, kernel(double(work.sigma(k, layer))),
+            convolve(sharp, blurred, channels, patch.size, work.taps(double(work.sigma(k, layer))),
                      whole(patch.size), shown[std::size_t(layer)]);
             for (std::size_t i = 0; i < plane; ++i) {
                 if (patch.label[i] != layer) continue;
