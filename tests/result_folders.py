@@ -1,4 +1,4 @@
-"""Result folders with a known surface, made without a reconstruction."""
+"""Result folders: with a known surface, made without a reconstruction; or made in small tiles."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
+from varfocus import plan
 from varfocus.export.saved import SavedResult, load_result
 from varfocus.params import Params
+from varfocus.pipeline import run
 from varfocus.result import Result
 from varfocus.stack import FocusStack
 from varfocus.units import PixelSize
+
+ROOM = 3_000_000
+"""Bytes for bands of rows: a dozen of them in a small image."""
 
 
 def result_of(
@@ -49,3 +54,13 @@ def saved_of(folder: Path, depth, **about) -> SavedResult:
     """Return the same, written and read back."""
     result_of(depth, **about).save(folder)
     return load_result(folder)
+
+
+def in_small_tiles(
+    stack: FocusStack, params: Params, folder: Path, kind="tiff", side=128, **options
+):
+    """Reconstruct in tiles, as if the memory did not suffice, and write what came of it."""
+    planned = replace(plan.in_tiles(stack, params, 10**10), side=side, room=ROOM)
+    folder.mkdir(exist_ok=True)
+    result = run(stack, params, planned=planned, folder=folder, **options)
+    return result.write(folder, tiled_format=kind)

@@ -7,7 +7,6 @@ import re
 from base64 import b64decode
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ import tifffile
 from PIL import Image, ImageCms
 
 from command_line import varfocus
+from result_folders import ROOM, in_small_tiles
 from varfocus import engine, plan, read_stack, reconstruct, reconstruct_into
 from varfocus.canvas import budget
 from varfocus.canvas.halving import halved
@@ -33,17 +33,7 @@ needs_engine = pytest.mark.skipif(not engine.in_use(), reason="needs the engine"
 
 PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 
-ROOM = 3_000_000
-"""Bytes for bands of rows: a dozen of them in a small image."""
-
 PRODUCTS = ("depth", "confidence", "uncertainty", "fused", "source")
-
-
-def in_small_tiles(stack: FocusStack, params: Params, folder: Path, kind="tiff", **options):
-    planned = replace(plan.in_tiles(stack, params, 10**10), side=128, room=ROOM)
-    folder.mkdir(exist_ok=True)
-    result = run(stack, params, planned=planned, folder=folder, **options)
-    return result.write(folder, tiled_format=kind)
 
 
 def plain(**parameters) -> Params:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 import varfocus
-from varfocus import engine, mosaic, pipeline
+from result_folders import in_small_tiles
+from varfocus import engine, pipeline
 from varfocus.contrast import (
     MEASURES,
     contrast_function,
@@ -250,8 +251,7 @@ def test_tiles_give_what_the_whole_image_gives(name, tilted, tmp_path):
     stack = FocusStack.from_array(np.tile(tilted[0], (1, 3, 2)))
     params = Params.from_keywords("robust", align="none", edges="off", refinement=8, measure=name)
     whole = pipeline.run(stack, params)
-    planned = mosaic.Plan(side=64, room=2**22, scratch=2**28, words="in tiles, for this test")
-    done = mosaic.run(stack, params, planned, tmp_path / "tiles")
+    done = in_small_tiles(stack, params, tmp_path / "tiles", side=64)
     import tifffile
 
     np.testing.assert_array_equal(tifffile.imread(done.files["depth"]), whole.depth)
