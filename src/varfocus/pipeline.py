@@ -36,7 +36,7 @@ from varfocus.params import (
 from varfocus.plan import FUSION_REACH, Plan, plan
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Result
-from varfocus.stack import ArrayFrame, FocusStack
+from varfocus.stack import ArrayFrame, FocusStack, Frame, FrameWindow
 
 END_SHARE = 0.25
 """Share of the pixels at one end, beyond what a slope would have there, that a run warns of."""
@@ -238,14 +238,17 @@ def _spread(
             "reconstruct_into.",
         )
     scratch = Scratch(folder)
-    if not stack.windowed:  # decoded once, for files without parts are decoded whole
+    if stack.windowed:  # not to be decoded whole, not even by a tile that sees all of it
+        everything = Rectangle.whole(stack.shape).window
+        frames: list[Frame] = [FrameWindow(frame, *everything) for frame in stack.frames]
+    else:  # decoded once, for files without parts are decoded whole
         pixels = scratch.empty((len(stack), *stack.frames[0].shape), stack.dtype)
         frames = []
         for k, frame in enumerate(track(stack, "unpacking", len(stack), progress)):
             pixels[k] = frame
             scratch.release()
             frames.append(ArrayFrame(stack.names[k], pixels[k]))
-        stack = replace(stack, frames=frames)
+    stack = replace(stack, frames=frames)
     return stack, InTiles(stack.shape, planned.side, scratch)
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import fields, replace
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +14,16 @@ from PIL import Image
 import varfocus
 from command_line import RESULTS, files_below, read_png
 from varfocus import export
+from varfocus.app.jobs import about_maps
+from varfocus.app.server import offered
 from varfocus.errors import OutputError, OutputExistsError, VarfocusWarning
 from varfocus.export import atomic, figures, images
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.figures import Panel, panels, preview
 from varfocus.export.result_files import picture_suffix
 from varfocus.params import AlignParams, AreaParams, ClassicParams, FuseParams, Params
+from varfocus.pipeline import run
+from varfocus.stack import FocusStack
 
 N = 15
 
@@ -342,3 +347,32 @@ def test_uncertainty_is_written_by_methods_that_know_it(result, tmp_path):
     np.testing.assert_array_equal(tifffile.imread(written["uncertainty"]), known)
     result.save(tmp_path, overwrite=True)
     assert files_below(tmp_path) == RESULTS  # that of the earlier run would not belong to this one
+
+
+def test_every_file_of_a_result_is_explained():
+    """Whoever lists the files of a result reads one table, or says the same."""
+    names = export.file_names(np.dtype(np.uint8))
+    assert list(names) == list(export.RESULT_FILES)
+    texts = {
+        "README.md": (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8"),
+        "Result.save": varfocus.Result.save.__doc__,
+    }
+    for place, text in texts.items():
+        assert [name for name in names.values() if name not in text] == [], place
+    said = {entry["name"]: entry["about"] for entry in offered()}
+    for product, name in names.items():
+        assert said[name] == export.RESULT_FILES[product]
+
+
+@pytest.mark.parametrize("half", [np.s_[:], np.s_[:, :15]])
+def test_sure_means_the_same_everywhere(frames, tmp_path, half):
+    counts = np.zeros(frames.shape[1:3], bool)
+    counts[half] = True
+    result = run(FocusStack.from_array(frames), Params("classic"), counts=counts)
+    expected = float((result.confidence[half] >= 0.9).mean())
+    written = result.write(tmp_path)
+    assert written.record["confidence"]["sure"] == pytest.approx(expected)
+    assert f"<dd>{expected:.0%} " in written.files["report"].read_text(encoding="utf-8")
+    maps = {"depth": result.depth, "confidence": result.confidence}
+    shown = about_maps(maps, "frames", result.params.as_keywords(), result.extent)
+    assert shown["sure"] == pytest.approx(expected)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from varfocus import pipeline
 from varfocus.align import Alignment
 from varfocus.align.models import scaling
-from varfocus.app.tiles import as_rgba, write_pyramid
+from varfocus.app.tiles import Shown, as_rgba, write_pyramid
 from varfocus.depth import index_to_depth, sure_share
 from varfocus.errors import ParameterError
 from varfocus.export.evidence import MARGIN, Place, contrast_curves
@@ -41,6 +42,9 @@ PREVIEW_SIDE = 448
 
 PREVIEW_VOXELS = 1_500_000
 """Pixels of all frames together at which a change is answered at once, at most."""
+
+LOOKED_AT = 2**26
+"""Pixels of a map of which the range of colours is found, at most about so many."""
 
 HELD_BYTES = 768 << 20
 """Stacks up to this size are held in memory, to answer clicks at once."""
@@ -272,8 +276,8 @@ class Solve:
             folder=self.folder,
         )
         bench.made = self.id, result
-        maps, fused = shown_maps(result)
-        write_maps(self.folder, maps, fused)
+        maps, shown = shown_maps(result)
+        write_maps(self.folder, maps, result.fused, shown)
         return self._about(result, maps, result.extent)
 
     def _sketch(
@@ -296,10 +300,10 @@ class Solve:
             sketch=True,
             counts=counts,
         )
-        maps, fused = shown_maps(result)
+        maps, shown = shown_maps(result)
         x, y, width, height = result.extent
         place = Rectangle(left + factor * x, top + factor * y, factor * width, factor * height)
-        return self._about(result, maps, place) | {"sketch": {**maps, "fused": fused}}
+        return self._about(result, maps, place) | {"sketch": {**maps, "fused": shown(result.fused)}}
 
     def _about(self, result: Result, maps: Maps, place: Rectangle) -> dict[str, Any]:
         asked = replace(result.params, area=self.params.area)
@@ -596,7 +600,7 @@ class OpenResult:
             maps["uncertainty"] = saved.uncertainty
         integer = np.issubdtype(saved.fused.dtype, np.integer)
         peak = float(np.iinfo(saved.fused.dtype).max) if integer else float(saved.fused.max())
-        write_maps(self.folder, maps, as_rgba(saved.fused, 1.0 / (peak or 1.0)))
+        write_maps(self.folder, maps, saved.fused, partial(as_rgba, scale=1.0 / (peak or 1.0)))
         place = Rectangle(*saved.origin, *saved.depth.shape[::-1])
         return about_maps(maps, saved.unit, record["parameters"], place) | {
             "warnings": record["warnings"],
@@ -619,19 +623,19 @@ class Drop:
         return {}
 
 
-def shown_maps(result: Result) -> tuple[Maps, NDArray[np.uint8]]:
-    """Return the maps of a result that the page shows, and its all-in-focus image."""
+def shown_maps(result: Result) -> tuple[Maps, Shown]:
+    """Return the maps of a result that the page shows, and how its all-in-focus image looks."""
     maps = {"depth": result.depth, "confidence": result.confidence, "index": result.index}
     if result.uncertainty is not None:
         maps["uncertainty"] = result.uncertainty
-    return maps, as_rgba(result.fused, result.stack.scale, white(result.stack))
+    return maps, partial(as_rgba, scale=result.stack.scale, peak=white(result.stack))
 
 
-def write_maps(folder: Path, maps: Maps, fused: NDArray[Any]) -> None:
+def write_maps(folder: Path, maps: Maps, fused: NDArray[Any], shown: Shown) -> None:
     """Write maps and all-in-focus image in tiles, one folder of levels each."""
     for name, values in maps.items():
         write_pyramid(folder / name, values)
-    write_pyramid(folder / "fused", fused)
+    write_pyramid(folder / "fused", fused, shown)
 
 
 def about_maps(
@@ -671,6 +675,8 @@ def shown_range(name: str, values: NDArray[np.float32]) -> list[float]:
     """Return the values that the first and last colour stand for: nearly all, but no outliers."""
     if name == "confidence":
         return [0.0, 1.0]
+    thinned = max(int(math.sqrt(values.size / LOOKED_AT)), 1)
+    values = values[::thinned, ::thinned]
     finite = values[np.isfinite(values)]
     if not finite.size:
         return [0.0, 1.0]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,25 +14,43 @@ from varfocus.canvas.halving import halved
 TILE = 512
 """Side of a tile in pixels."""
 
+ROWS_AT_ONCE = 2**24
+"""Pixels that go through memory at a time."""
 
-def write_pyramid(folder: Path, pixels: NDArray[Any]) -> None:
+Shown: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+
+
+def write_pyramid(folder: Path, pixels: NDArray[Any], shown: Shown = np.ascontiguousarray) -> None:
     """Write a map or picture and its halvings, down to one tile, as ``0.npy``, ``1.npy`` and so on.
+
+    Some rows go through memory at a time: the map may lie on disk, and be larger than memory.
 
     Parameters
     ----------
     folder : Path
         Made if missing.
-    pixels : ndarray of shape (H, W), float32, or (H, W, 4), uint8
+    pixels : ndarray of shape (H, W), float32, or (H, W, …) of any type
         The finest level.
+    shown : callable
+        Makes float32 of shape ``(h, W)`` or uint8 of shape ``(h, W, 4)`` of some rows; by default
+        they are that already.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    level = 0
-    while True:
-        np.save(folder / f"{level}.npy", np.ascontiguousarray(pixels))
-        if max(pixels.shape[:2]) <= TILE:
-            return
-        pixels = halved(pixels)
-        level += 1
+    fine, step = pixels, 1
+    for level in range(level_count(*pixels.shape[:2])):
+        rows = max(ROWS_AT_ONCE // (step * fine.shape[1]), 1) * step
+        path, part_path, made = folder / f"{level}.npy", folder / f".{level}.part", None
+        for top in range(0, fine.shape[0], rows):
+            part = halved(fine[top : top + rows]) if level else shown(fine[top : top + rows])
+            if made is None:
+                shape = (-(-fine.shape[0] // step), *part.shape[1:])
+                made = np.lib.format.open_memmap(part_path, "w+", part.dtype, shape)
+            made[top // step : top // step + len(part)] = part
+        assert made is not None  # images have pixels
+        made.flush()
+        del made  # some systems cannot rename what is open
+        part_path.replace(path)
+        fine, step = np.load(path, mmap_mode="r", allow_pickle=False), 2
 
 
 def level_count(height: int, width: int) -> int:

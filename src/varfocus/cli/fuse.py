@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from varfocus.align import align as align_frames
 from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.options import AlignOptions, FuseOptions, KeepGps, ResourceOptions
 from varfocus.cli.source import FocusOptions, Frames, load
-from varfocus.errors import MixedFramesError, OutputError, ParameterError
+from varfocus.errors import MixedFramesError, OutputError, ParameterError, TooLargeError
 from varfocus.export import images
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.saved import load_result
@@ -34,7 +35,7 @@ from varfocus.pipeline import run
 from varfocus.plan import admit_pass, plan
 from varfocus.progress import Progress
 from varfocus.stack import FocusStack
-from varfocus.units import parse_size
+from varfocus.units import parse_size, size_words
 
 
 def fuse(
@@ -92,7 +93,8 @@ def fuse(
         if apply_depth is None:
             params = Params(method, align=align, fusion=fusion)
             planned = plan(stack, params, resources, focus.limits)
-            if planned.words:
+            if planned.side is not None:
+                _check_memory(output, stack, planned.memory)
                 narrator.say(f"{planned.words}.")
             place = output.parent
             result = run(stack, params, progress, resources, planned=planned, folder=place)
@@ -138,6 +140,17 @@ def _check_format(output: Path, stack: FocusStack) -> None:
             f"received -o {output} for frames of {stack.dtype}",
             f"expected a name that ends in {', '.join(allowed)}",
             f"For example -o {output.with_suffix(allowed[0])}",
+        )
+
+
+def _check_memory(output: Path, stack: FocusStack, allowed: int) -> None:
+    """Refuse a picture that cannot be encoded within the memory: that is done as a whole."""
+    needed = 3 * math.prod(stack.frames[0].shape) * stack.dtype.itemsize
+    if needed > allowed:
+        raise TooLargeError(
+            f"{output}: to encode it takes about {size_words(needed)}",
+            f"expected at most {size_words(allowed)}",
+            "Use varfocus depth, which writes large pictures in tiles.",
         )
 
 

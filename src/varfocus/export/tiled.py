@@ -21,8 +21,8 @@ from varfocus.canvas import Canvas
 from varfocus.canvas.halving import halved
 from varfocus.canvas.tiles import Box, tiles
 from varfocus.errors import MissingExtraError, OutputError, ParameterError
-from varfocus.export import tiff_exif
 from varfocus.export.result_files import TILED_SUFFIXES, TiledFormat
+from varfocus.export.tiff_exif import add_exif
 from varfocus.units import PixelSize
 
 Array: TypeAlias = NDArray[Any]
@@ -143,7 +143,7 @@ class _TiffMap:
             "predictor": True,
             "metadata": None,
         }
-        with tifffile.TiffWriter(self._temporary, bigtiff=True) as file:
+        with tifffile.TiffWriter(self._temporary, bigtiff=True, byteorder="<") as file:
             for number, level in enumerate(self._levels):
                 photometric = "rgb" if level.ndim == 3 else "minisblack"
                 if size is not None:  # in pixels per centimetre
@@ -162,10 +162,9 @@ class _TiffMap:
                     subfiletype=1 if number else 0,
                     description=self._about.note if number == 0 else None,
                     iccprofile=self._about.icc or None if number == 0 else None,
-                    extratags=tiff_exif.image_tags(self._about.exif) if number == 0 else (),
                     **options,
                 )
-        tiff_exif.append_directories(self._temporary, self._about.exif)
+        add_exif(self._temporary, self._about.exif)
 
     def _tiles(self, level: Array) -> Iterator[Array]:
         for tile in tiles(level.shape, TILE):

@@ -33,8 +33,9 @@ TEMPLATE_ERROR = 2e-5
 FEWEST_FRAMES = 48
 """With fewer frames, templates are not worth combining from other curves."""
 
-FEWEST_ROWS = 16
-"""Rows of a band at least."""
+FEWEST_ROWS, FEWEST_ROWS_ON_DISK = 64, 16
+"""Rows of a band at least. In memory, narrower bands would mean more path costs to keep than
+volumes to hold; where these lie on disk, they cost no memory."""
 
 LANE_GUARD = 16
 """Labels that guard each pixel's path costs in the kernel."""
@@ -91,7 +92,8 @@ def band_count(
     """
     if room is None:
         return 1
-    counts = range(1, max(shape[0] // FEWEST_ROWS, 1) + 1)
+    fewest = FEWEST_ROWS_ON_DISK if on_disk else FEWEST_ROWS
+    counts = range(1, max(shape[0] // fewest, 1) + 1)
     sizes = {count: volume_bytes(shape, n, labels, count, on_disk) for count in counts}
     least = min(counts, key=lambda count: sizes[count])
     return next((count for count in counts if sizes[count] <= room), least)
