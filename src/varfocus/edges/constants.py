@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class RenderConstants:
@@ -60,6 +62,9 @@ class EdgeConstants:
         Distance in pixels at which pixels follow a rival depth of their neighbours.
     continues : float
         Distance in pixels from the border up to which the far side is continued under the near one.
+    side_range : float
+        Share of a jump's height, at either end, that belongs to that side: the depth of the side is
+        its mean, and a pixel further in is on neither.
     layer_step : float
         Layers are frames at least this many pixels of blur σ apart.
     sharp : float
@@ -97,6 +102,7 @@ class EdgeConstants:
     ramp: float = 3.0
     beside: float = 1.5
     continues: float = 8.0
+    side_range: float = 0.25
     layer_step: float = 0.4
     sharp: float = 1.0
     robust: float = 36.0
@@ -115,6 +121,21 @@ class EdgeConstants:
 
 RENDER = RenderConstants()
 FITTED = EdgeConstants()
+
+SAMPLES = 4000
+"""Pixels on which the blur is measured, or up to twice as many."""
+
+SAMPLE_WINDOW = 128
+"""Side in pixels of the windows in which it is measured in a large picture."""
+
+CLEAR = 8
+"""Distance in pixels from jumps at which a surface is taken to be alone."""
+
+BLURS = np.concatenate([[0.0], np.geomspace(0.25, 16.0, 19)])
+"""σ in pixels at which the picture is blurred to measure; linear between."""
+
+RANGES = np.geomspace(0.5, 32.0, 61)
+"""Candidates of the blur of one end of the stack when the other is in focus, in pixels."""
 
 MOST_LAYERS = 16
 """Layers, and frames that are looked at, at most."""

@@ -19,22 +19,8 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from varfocus.canvas.tiles import Box
+from varfocus.edges.constants import BLURS, RANGES, SAMPLE_WINDOW, SAMPLES
 from varfocus.edges.render import Float, convolved, kernel
-
-SAMPLES = 4000
-"""Pixels looked at, or up to twice as many."""
-
-WINDOW = 128
-"""Side in pixels of the windows in which a large picture is looked at."""
-
-CLEAR = 8
-"""Distance in pixels from jumps at which a surface is taken to be alone."""
-
-BLURS = np.concatenate([[0.0], np.geomspace(0.25, 16.0, 19)])
-"""σ in pixels at which the picture is blurred; linear between."""
-
-RANGES = np.geomspace(0.5, 32.0, 61)
-"""Candidates of c times the range of x: blur of one end when the other is in focus, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +114,11 @@ def sample_windows(shape: tuple[int, ...]) -> list[Box]:
     """Return up to 3×4 windows spread over the picture, or all of a small one."""
     spans = []
     for side, count in zip(shape, (3, 4), strict=True):
-        if side <= count * WINDOW:
+        if side <= count * SAMPLE_WINDOW:
             spans.append([slice(0, side)])
         else:
-            starts = np.linspace(0, side - WINDOW, count).astype(int).tolist()
-            spans.append([slice(start, start + WINDOW) for start in starts])
+            starts = np.linspace(0, side - SAMPLE_WINDOW, count).astype(int).tolist()
+            spans.append([slice(start, start + SAMPLE_WINDOW) for start in starts])
     return [(rows, columns) for rows in spans[0] for columns in spans[1]]
 
 

@@ -67,16 +67,17 @@ def find_sides(blur: Float, constants: EdgeConstants = FITTED) -> Sides | None:
     if not jump.any():
         return None
     distance, nearest = closest(jump, FAR_ENOUGH)
-    near, far = (side.take(nearest) for side in _quarters(blur, low, high, jump))
+    ends = _end_means(blur, low, high, jump, constants.side_range)
+    near, far = (side.take(nearest) for side in ends)
     del low, high, nearest
     is_near = np.abs(blur - near) < np.abs(blur - far)
     reach = int(constants.continues)
     border = np.where(is_near, closest(~is_near, reach)[0], closest(is_near, reach)[0])
     # Where three surfaces meet, a pixel of the third one has nothing to do with this jump.
-    strange = np.minimum(np.abs(blur - near), np.abs(blur - far)) > 0.25 * (far - near)
-    close = (distance <= constants.continues + JUMP_WINDOW) & ~(
-        strange & (distance > constants.ramp)
-    )
+    off = np.minimum(np.abs(blur - near), np.abs(blur - far))
+    strange = off > constants.side_range * (far - near)
+    close = distance <= constants.continues + JUMP_WINDOW
+    close &= ~(strange & (distance > constants.ramp))
     return Sides(
         near,
         far,
@@ -141,8 +142,10 @@ def closest(mask: Mask, reach: int) -> tuple[Float, NDArray[np.int64]]:
     return distance, place
 
 
-def _quarters(blur: Float, low: Float, high: Float, jump: Mask) -> tuple[Float, Float]:
-    """Return the mean of the nearest and of the farthest quarter of the range at a jump."""
+def _end_means(
+    blur: Float, low: Float, high: Float, jump: Mask, share: float
+) -> tuple[Float, Float]:
+    """Return the mean of the nearest and of the farthest share of the range at a jump."""
     rows, columns = np.nonzero(jump)
     offset = np.arange(-JUMP_WINDOW, JUMP_WINDOW + 1)
     y = np.clip(rows[:, None, None] + offset[:, None], 0, blur.shape[0] - 1)
@@ -150,8 +153,8 @@ def _quarters(blur: Float, low: Float, high: Float, jump: Mask) -> tuple[Float, 
     window, least, most = blur[y, x], low[jump][:, None, None], high[jump][:, None, None]
     sides = []
     for chosen in (
-        window <= least + 0.25 * (most - least),
-        window >= most - 0.25 * (most - least),
+        window <= least + share * (most - least),
+        window >= most - share * (most - least),
     ):
         side = np.zeros(blur.shape, np.float32)
         side[jump] = (window * chosen).sum(axis=(1, 2)) / chosen.sum(axis=(1, 2))

@@ -17,6 +17,7 @@ from scipy import ndimage
 
 from varfocus.canvas.tiles import Box, grown, tiles
 from varfocus.edges.constants import (
+    CLEAR,
     FAR_ENOUGH,
     FITTED,
     GRID,
@@ -30,7 +31,7 @@ from varfocus.edges.constants import (
 from varfocus.edges.judge import judge, plain_error
 from varfocus.edges.patches import Scene, as_scene, cut_patch, occupied_tiles, on_threads
 from varfocus.edges.render import Float
-from varfocus.edges.scale import CLEAR, BlurScale, Part, blur_scale, sample_windows
+from varfocus.edges.scale import BlurScale, Part, blur_scale, sample_windows
 from varfocus.edges.sides import Mask, Sides, closest, find_sides
 from varfocus.edges.vote import reach_of_votes, vote
 from varfocus.progress import Progress, silent, track
