@@ -114,11 +114,11 @@ def evaluate(a: Array, x: Array) -> Array:
         The value of every curve at its x.
     """
     two_t = x * (2.0 / X_MAX)
-    later = namespace(a).zeros_like(a[0])
+    later = namespace(a).zeros_like(a[0, ...])
     latest = later
     for m in range(a.shape[0] - 1, 0, -1):
-        latest, later = a[m] + two_t * latest - later, latest
-    return a[0] + 0.5 * two_t * latest - later
+        latest, later = a[m, ...] + two_t * latest - later, latest
+    return a[0, ...] + 0.5 * two_t * latest - later
 
 
 def derivative(a: Array) -> Array:
@@ -140,9 +140,9 @@ def derivative(a: Array) -> Array:
     slope = zeros((degree, *a.shape[1:]), like=a)
     # T_m′ = 2m (T_{m−1} + T_{m−3} + …), the last term halved when it is T_0.
     for m in range(degree, 0, -1):
-        slope[m - 1, ...] = (2.0 * m / X_MAX) * a[m]
+        slope[m - 1, ...] = (2.0 * m / X_MAX) * a[m, ...]
         if m + 1 < degree:
-            slope[m - 1, ...] += slope[m + 1]
+            slope[m - 1, ...] += slope[m + 1, ...]
     slope[0, ...] *= 0.5
     return slope
 

@@ -67,9 +67,9 @@ def K_adjoint(g: Array) -> Array:
 
 def magnitude(g: Array) -> Array:
     """Return the Euclidean length of the vectors of a ``(2, H, W)`` or ``(3, H, W)`` field."""
-    square = g[0] * g[0] + g[1] * g[1]
+    square = g[0, ...] * g[0, ...] + g[1, ...] * g[1, ...]
     if g.shape[0] == 3:
-        square = square + g[2] * g[2]
+        square = square + g[2, ...] * g[2, ...]
     return namespace(g).sqrt(square)
 
 

@@ -130,13 +130,15 @@ class TGV:
 
     def value(self, g: Array) -> float:
         """Return Σ w |g| + β Σ |h| of a ``(5, H, W)`` field."""
-        r = magnitude(g[:2])
-        return total(r if self.weight is None else self.weight * r) + self.ratio * norm_21(g[2:])
+        r = magnitude(g[:2, ...])
+        return total(r if self.weight is None else self.weight * r) + self.ratio * norm_21(
+            g[2:, ...]
+        )
 
     def prox(self, z: Array, t: float) -> Array:
         """Shorten the first two components by t·w, the other three by t·β."""
-        first = shrink(z[:2], t if self.weight is None else t * self.weight)
-        return namespace(z).concat([first, shrink(z[2:], t * self.ratio)], axis=0)
+        first = shrink(z[:2, ...], t if self.weight is None else t * self.weight)
+        return namespace(z).concat([first, shrink(z[2:, ...], t * self.ratio)], axis=0)
 
 
 TV = TotalVariation()

@@ -139,7 +139,7 @@ class SecondOrder:
         v : array of shape (2, H, W)
         """
         k_x, k_y, s = self._k_x, self._k_y, 1.0 + self._square
-        q = E_adjoint(target[2:]) - target[:2] + across_border(v)
+        q = E_adjoint(target[2:, ...]) - target[:2, ...] + across_border(v)
         q_x, q_y = zeros(tuple(r.shape), like=r), zeros(tuple(r.shape), like=r)
         q_x[:, 1:] = _sine(_cosine(q[0, :, :-1], 0), 1)
         q_y[1:, :] = _cosine(_sine(q[1, :-1, :], 0), 1)

@@ -133,7 +133,7 @@ def _step(
 ) -> tuple[State, Array]:
     d, b, lam = state.d, state.b, state.lam
     target = state.g - b
-    r = d + lam * K_adjoint(target[:2]) - params.tau * data.gradient(d)
+    r = d + lam * K_adjoint(target[:2, ...]) - params.tau * data.gradient(d)
     d, v = operator.solve(r, target, state.v, lam)
     d = data.clip(d)
     kd = operator.apply(d, v)

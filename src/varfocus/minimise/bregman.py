@@ -103,7 +103,7 @@ def bregman(
         if k == rounds:
             break
         d = state.d
-        tilt = K_adjoint(state.b[:2]) * (state.lam / params.tau)
+        tilt = K_adjoint(state.b[:2, ...]) * (state.lam / params.tau)
         report = _share(callback, k, rounds, params)
         found = linearised_admm(TiltedTerm(data, tilt), d, params, report, regulariser=regulariser)
     return Solution(found.d, trace, found.state)

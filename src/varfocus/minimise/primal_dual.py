@@ -127,7 +127,7 @@ def pyramid(
     curves, starts = [data.a], [d]
     for _ in range(level_count(d.shape)):
         curves.append(halve(curves[-1]))
-        starts.append(halve(starts[-1][None])[0])
+        starts.append(halve(starts[-1][None, ...])[0, ...])
     coarsest = len(curves) - 1
     clock = _Clock(coarsest, params.iterations)
 
@@ -282,8 +282,8 @@ def finer(state: State, shape: tuple[int, ...]) -> State:
     p = zeros((2, height, width), like=state.d)
     for row in (0, 1):
         for column in (0, 1):
-            part = p[:, row::2, column::2]
-            part[...] = 2.0 * state.p[:, : part.shape[1], : part.shape[2]]
+            rows, columns = (height - row + 1) // 2, (width - column + 1) // 2
+            p[:, row::2, column::2] = 2.0 * state.p[:, :rows, :columns]
     p[0, :, -1] = 0.0
     p[1, -1, :] = 0.0
     return State(d, p)
