@@ -1,6 +1,7 @@
 """Focus measures: what each is, what all have in common, and how one is chosen."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +10,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 import varfocus
-from result_folders import in_small_tiles
-from varfocus import engine, pipeline
+from varfocus import engine, plan
 from varfocus.contrast import (
     MEASURES,
     gaussian,
@@ -30,6 +30,7 @@ from varfocus.contrast.focus_measures import RING
 from varfocus.curve import frame_pass
 from varfocus.errors import ParameterError
 from varfocus.params import MEASURE_NAMES, MeasureName, Params, RobustParams, get_args
+from varfocus.pipeline import run
 from varfocus.stack import FocusStack
 
 NAMES = sorted(MEASURES)
@@ -243,17 +244,19 @@ def test_compact_numbers_keep_ten_bits(rng):
     assert (back[-2:] == 0.0).all()
 
 
-@pytest.mark.parametrize("name", ["wavelet", "tenengrad"])
-def test_tiles_give_what_the_whole_image_gives(name, tilted, tmp_path):
+@pytest.mark.parametrize("method", ["classic", "paper", "robust"])
+@pytest.mark.parametrize("measure", ["wavelet", local_range])
+def test_tiles_give_what_the_whole_image_gives(method, measure, tilted, tmp_path):
+    """The wavelet reaches farthest; how far a function reaches is found out."""
     if not engine.in_use():
         pytest.skip("tiles need the engine")
-    stack = FocusStack.from_array(np.tile(tilted[0], (1, 3, 2)))
-    params = Params.from_keywords("robust", align="none", edges="off", refinement=8, measure=name)
-    whole = pipeline.run(stack, params)
-    done = in_small_tiles(stack, params, tmp_path / "tiles", side=64)
-    import tifffile
-
-    np.testing.assert_array_equal(tifffile.imread(done.files["depth"]), whole.depth)
+    stack = FocusStack.from_array(np.tile(tilted[0], (1, 3, 3)))
+    few = {"robust": {"edges": "off", "refinement": 8}, "paper": {"degree": 5, "iterations": 20}}
+    choice = few.get(method, {}) | {"align": "none", "measure": measure}
+    params = Params.from_keywords(method, **choice)
+    planned = replace(plan.in_tiles(stack, params, 10**10), side=64)
+    whole, tiled = run(stack, params), run(stack, params, planned=planned, folder=tmp_path)
+    np.testing.assert_array_equal(tiled.depth, whole.depth)
 
 
 def test_a_function_is_on_record_by_name_and_cannot_be_repeated(tilted, tmp_path):

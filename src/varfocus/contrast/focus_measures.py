@@ -59,7 +59,7 @@ def sum_modified_laplacian(image: Array) -> Array:
     .. [1] S. K. Nayar, Y. Nakagawa, "Shape from focus", IEEE TPAMI 16(8), 1994.
     """
     ones = (1.0,) * WINDOW
-    return _along(_along(mlap(image), ones, 0), ones, 1)
+    return along(along(mlap(image), ones, 0), ones, 1)
 
 
 def tenengrad(image: Array) -> Array:
@@ -84,7 +84,7 @@ def tenengrad(image: Array) -> Array:
     .. [1] J. M. Tenenbaum, "Accommodation in computer vision", PhD thesis, Stanford, 1970.
     .. [2] E. Krotkov, "Focusing", International Journal of Computer Vision 1(3), 1988.
     """
-    return _over_channels(_sobel_energy, image)
+    return over_channels(_sobel_energy, image)
 
 
 def ring_difference(image: Array) -> Array:
@@ -111,7 +111,7 @@ def ring_difference(image: Array) -> Array:
     .. [1] J. Surh, H.-G. Jeon, Y. Park, S. Im, H. Ha, I. S. Kweon, "Noise robust depth from focus
        using a ring difference filter", CVPR 2017.
     """
-    return _over_channels(_pixel_less_ring, image)
+    return over_channels(_pixel_less_ring, image)
 
 
 def wavelet(image: Array) -> Array:
@@ -139,19 +139,19 @@ def wavelet(image: Array) -> Array:
     .. [2] G. Yang, B. J. Nelson, "Wavelet-based autofocusing and unsupervised segmentation of
        microscopic images", IROS 2003.
     """
-    return _over_channels(_detail, image)
+    return over_channels(_detail, image)
 
 
 def _sobel_energy(image: Array) -> Array:
-    across = _along(_along(image, (-1.0, 0.0, 1.0), 1), _SMOOTH, 0)
-    down = _along(_along(image, (-1.0, 0.0, 1.0), 0), _SMOOTH, 1)
+    across = along(along(image, (-1.0, 0.0, 1.0), 1), _SMOOTH, 0)
+    down = along(along(image, (-1.0, 0.0, 1.0), 0), _SMOOTH, 1)
     return across * across + down * down
 
 
 def _pixel_less_ring(image: Array) -> Array:
     height, width = image.shape
     far = int(RING[1])
-    padded = _replicated(_replicated(image, far, 0), far, 1)
+    padded = replicated(replicated(image, far, 0), far, 1)
     offsets = [
         (far + y, far + x)
         for y in range(-far, far + 1)
@@ -169,14 +169,14 @@ def _detail(image: Array) -> Array:
     xp = namespace(image)
     contrast = image - image
     for scale in range(WAVELET_SCALES):
-        smooth = _along(_along(image, _B3_SPLINE, 0, 2**scale), _B3_SPLINE, 1, 2**scale)
+        smooth = along(along(image, _B3_SPLINE, 0, 2**scale), _B3_SPLINE, 1, 2**scale)
         contrast = contrast + xp.abs(image - smooth)
         image = smooth
     return contrast
 
 
-def _over_channels(measure: Callable[[Array], Array], image: Array) -> Array:
-    """Sum the contrast of the channels, one at a time to save memory."""
+def over_channels(measure: Callable[[Array], Array], image: Array) -> Array:
+    """Return the sum over the channels of a measure ``(H, W) → (H, W)``, one at a time."""
     if image.ndim == 2:
         return measure(image)
     contrast = measure(image[:, :, 0])
@@ -185,10 +185,27 @@ def _over_channels(measure: Callable[[Array], Array], image: Array) -> Array:
     return contrast
 
 
-def _along(image: Array, taps: Sequence[float], axis: int, apart: int = 1) -> Array:
-    """Correlate with an odd number of taps along an axis, `apart` pixels from one to the next."""
+def along(image: Array, taps: Sequence[float], axis: int, apart: int = 1) -> Array:
+    """Correlate an image ``(H, W)`` with an odd number of taps along an axis, border replicated.
+
+    Parameters
+    ----------
+    image : array of shape (H, W)
+        Image.
+    taps : sequence of float
+        Weights, the middle one that of the pixel itself.
+    axis : {0, 1}
+        Down, or across.
+    apart : int
+        Pixels from one tap to the next.
+
+    Returns
+    -------
+    array of shape (H, W)
+        Filtered image.
+    """
     size = image.shape[axis]
-    padded = _replicated(image, len(taps) // 2 * apart, axis)
+    padded = replicated(image, len(taps) // 2 * apart, axis)
     out = image - image
     for k, tap in enumerate(taps):
         at = slice(k * apart, k * apart + size)
@@ -197,7 +214,7 @@ def _along(image: Array, taps: Sequence[float], axis: int, apart: int = 1) -> Ar
     return out
 
 
-def _replicated(image: Array, count: int, axis: int) -> Array:
+def replicated(image: Array, count: int, axis: int) -> Array:
     """Repeat the first and the last row or column `count` times."""
     first, last = (image[:1, :], image[-1:, :]) if axis == 0 else (image[:, :1], image[:, -1:])
     return namespace(image).concat([*[first] * count, image, *[last] * count], axis=axis)

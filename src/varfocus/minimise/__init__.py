@@ -30,6 +30,15 @@ MINIMISERS: Mapping[str, Callable[..., Solution]] = {
 }
 """The minimiser behind each value of the parameter ``solver``."""
 
+REGULARISERS: Mapping[str, Callable[[SolverParams, Array | None], Regulariser]] = {
+    "tv": lambda *_: TV,
+    "huber": lambda params, _: HuberTV(params.huber_slope),
+    "weighted": lambda _, weight: HuberTV(0.0, weight),
+    "tgv": lambda params, _: TGV(params.tgv_ratio),
+}
+"""What makes the regulariser behind each value of the parameter ``regulariser``, given the
+parameters and the weight of each pixel."""
+
 
 def minimise(
     data: DataTerm,
@@ -72,17 +81,13 @@ def _chosen(
 ) -> Solution:
     if params.regulariser == "tv" and not params.bregman:
         return MINIMISERS[params.solver](data, d, params, callback)
-    choices: Mapping[str, Regulariser] = {
-        "tv": TV,
-        "huber": HuberTV(params.huber_slope),
-        "weighted": HuberTV(0.0, weight),
-        "tgv": TGV(params.tgv_ratio),
-    }
-    return bregman(data, d, params, callback, regulariser=choices[params.regulariser])
+    regulariser = REGULARISERS[params.regulariser](params, weight)
+    return bregman(data, d, params, callback, regulariser=regulariser)
 
 
 __all__ = [
     "MINIMISERS",
+    "REGULARISERS",
     "Callback",
     "Solution",
     "Trace",
