@@ -225,7 +225,7 @@ def reblur_cost(
 
     a Student-t likelihood with 3 degrees of freedom, in thirds of a nat; v, the variance per
     channel of what noise and model leave at reliable pixels, is the median over the radii of
-    that at each radius. A is blurred once per radius of `RADII`; a pair (k, l) is linear between two.
+    that at each radius. A is blurred once per radius of `RADII`, and pairs (k, l) lie between two.
     """
     n, labels = len(frames), model.labels
     radii = RADII[: np.searchsorted(RADII, blur.radius) + 1]
