@@ -234,6 +234,26 @@ def test_a_saved_result_opens_with_its_frames(
     assert not (tmp_path / "result" / "depth.glb").exists()
 
 
+def test_a_saved_result_of_a_function_opens_without_its_curves(
+    shots: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record has the name of a focus measure that was a function, and not what it does."""
+    from varfocus import load_result, reconstruct
+    from varfocus.contrast import gradient_energy
+
+    made = reconstruct(read_stack(str(shots)), "classic", measure=gradient_energy)
+    made.save(tmp_path / "result")
+    monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
+    page = server.Page(load_result(tmp_path / "result"))
+    with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}") as client:
+        client.get(f"/?token={TOKEN}")
+        version = wait_for(client, 60, "saved result")["version"]
+        tile = client.get(f"/api/results/{version}/depth/full/0/0/0").content
+        np.testing.assert_array_equal(np.frombuffer(tile, np.float32), made.depth.ravel())
+        assert client.get(f"/api/results/{version}/curve?x=20&y=30").status_code < 500
+        assert client.get("/api/state").json()["formats"].startswith("PNG, JPEG")
+
+
 @pytest.mark.parametrize(
     ("said", "rearranged", "parameters"),
     [

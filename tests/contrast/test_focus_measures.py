@@ -1,16 +1,17 @@
 """Focus measures: what each is, what all have in common, and how one is chosen."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
+import tifffile
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
 import varfocus
-from varfocus import engine, plan
+from result_folders import in_small_tiles
+from varfocus import engine
 from varfocus.contrast import (
     MEASURES,
     gaussian,
@@ -254,9 +255,8 @@ def test_tiles_give_what_the_whole_image_gives(method, measure, tilted, tmp_path
     few = {"robust": {"edges": "off", "refinement": 8}, "paper": {"degree": 5, "iterations": 20}}
     choice = few.get(method, {}) | {"align": "none", "measure": measure}
     params = Params.from_keywords(method, **choice)
-    planned = replace(plan.in_tiles(stack, params, 10**10), side=64)
-    whole, tiled = run(stack, params), run(stack, params, planned=planned, folder=tmp_path)
-    np.testing.assert_array_equal(tiled.depth, whole.depth)
+    tiled = in_small_tiles(stack, params, tmp_path, side=64)
+    np.testing.assert_array_equal(tifffile.imread(tiled.files["depth"]), run(stack, params).depth)
 
 
 def test_a_function_is_on_record_by_name_and_cannot_be_repeated(tilted, tmp_path):

@@ -178,8 +178,10 @@ class Workspace:
         self._saved[version] = saved.folder
         if self._frames:
             stack, ids = self.stack()
-            params = Params.from_keywords(**saved.record["parameters"])
-            self._made[version] = Solve(version, stack, ids, params, saved.folder, preview=False)
+            with suppress(ParameterError):  # a focus measure that was a function draws no curves
+                params = Params.from_keywords(**saved.record["parameters"])
+                made = Solve(version, stack, ids, params, saved.folder, preview=False)
+                self._made[version] = made
             with suppress(ParameterError):  # the frames may have been replaced since
                 self._alignments[version] = read_record(saved.folder, stack)
             if (saved.folder / MASK).is_file():
