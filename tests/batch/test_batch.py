@@ -395,6 +395,16 @@ def test_too_little_memory_is_one_failed_stack_each(plate, tmp_path, capsys):
     assert results(tmp_path / "out") == set()
 
 
+def test_what_a_killed_batch_left_half_written_is_removed(plate, tmp_path):
+    output = tmp_path / "out"
+    (output / ".stack.0123.part").mkdir(parents=True)
+    (output / ".summary.json.0123.part").write_text("{")
+    name = sorted(plate[1])[-1]
+    batch.run([plate[0] / name], output, workers=1, report=False)
+    assert not [left for left in files_below(output) if ".part" in left]
+    assert not list(output.glob(".*.part"))
+
+
 # Processes that die, hang, or take too much
 
 

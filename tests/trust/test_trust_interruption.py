@@ -259,7 +259,7 @@ def test_nothing_is_written_but_atomically():
         "app/workspace.py",
         "workers/child.py",  # a word to the system, not a file
         "cli/app.py",  # temporary, too
-        "evaluation/memory.py",
+        "studies/evaluation/memory.py",
     }
     found = {
         str(path.relative_to(package))

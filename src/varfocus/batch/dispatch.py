@@ -109,6 +109,7 @@ def dispatch(
     under_way: dict[Attempt, Stack] = {}
     again: deque[tuple[Attempt, Stack]] = deque()
     number, more, tidied = 0, True, set[Path]()
+    _tidy(output, tidied)
     try:
         while more or under_way or again:
             while len(under_way) < runner.capacity:
@@ -163,7 +164,10 @@ def _tidy(folder: Path, tidied: set[Path]) -> None:
     if folder not in tidied:
         tidied.add(folder)
         for part in folder.glob(f".*{PART}"):
-            shutil.rmtree(part, ignore_errors=True)
+            if part.is_dir():
+                shutil.rmtree(part, ignore_errors=True)
+            else:  # of a summary
+                part.unlink(missing_ok=True)
 
 
 def _final(outcome: dict[str, Any], retries: int) -> dict[str, Any]:
