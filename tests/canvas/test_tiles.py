@@ -265,6 +265,7 @@ OPTIONS = {
         {"edges": "off", "front": 3, "sharper": 2.0},
         {"edges": "off", "tgv": 2.0, "refinement": 20},
         {"edges": "off", "coordinate": "frames", "support": 2.0, "coarse_blur": 3.0},
+        {"edges": "off", "measure": "wavelet"},
     ],
     "paper": [
         {},
@@ -278,8 +279,15 @@ OPTIONS = {
         {"regulariser": "tgv", "iterations": 5},
         {"bregman": 2, "iterations": 10},
         {"start_window": 31, "start_blur": 9},
+        {"measure": "tenengrad"},
     ],
-    "classic": [{}, {"window": 41, "median": 11}, {"gauss_step": 1, "tv_weight": 0.5}],
+    "classic": [
+        {},
+        {"window": 41, "median": 11},
+        {"gauss_step": 1, "tv_weight": 0.5},
+        {"measure": "ring-difference"},
+        {"measure": "sum-modified-laplacian"},
+    ],
 }
 """Every method with each of its options that has a part of its own in the code."""
 
