@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus.align.models import Matrix, scaling
-from varfocus.align.register import overlap
+from varfocus.align.models import Matrix, overlap, scaling
 from varfocus.align.warp import linear, warp
 
 THUMB = 4
