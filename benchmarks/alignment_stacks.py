@@ -119,7 +119,7 @@ def scenes(
 
 
 def moved(scene: Scene) -> Unsteady:
-    """Return a scene as a breathing lens, an unsteady stand or a hand would show it, by its seed."""
+    """Return a scene as a breathing lens, an unsteady stand or a hand would show it."""
     n, height, width = scene.frames.shape[:3]
     plain = np.zeros((height, width), np.float32)
     steady = Simulation(

@@ -2,16 +2,20 @@ r"""Motion told apart from defocus: displacements of cells, each with a defocus 
 
 In a cell the moving image M, mapped to the fixed one F, differs from it by
 
-.. math:: M - F = -u·∇S + b_1 ∇^2 S + b_2 ∇^4 S + a S + c + \text{noise}, \qquad S = (F + M)/2,
+.. math:: M - F = -u·∇S + b_1 ∇^2 S + b_2 ∇^4 S + v·∇∇^2 S + a S + c + \text{noise},
+          \qquad S = (F + M)/2,
 
 u the displacement in pixels, b₁ half the difference of the variances of both blurs in px², b₂ what
-else an even aperture does, a and c gain and bias of the light. Defocus is thus explained by blur,
-whatever it is next door, and only what remains counts as motion. Each cell gives u with a
+else an even aperture does, a and c gain and bias of the light. The third derivatives are what a
+change of blur does where blur is uneven: with half the variance β(p) of the blur of S,
+v = −2 b₁ ∇β. They look so much like motion that a tilted or curved surface seems to grow without
+them. Defocus is thus explained by blur, whatever it is next door, and only what remains counts as
+motion. Each cell gives u with a
 covariance from its own residual. The map of the frame is fitted to all of them, robustly, and how
 much they contradict each other tells how sure it is: cells, not pixels, are what is independent.
 
-One bias remains: where blur changes over the field, by ∇b₁ per pixel, it moves light by as much.
-`Fit.blur` tells how much of it there was where the answer comes from.
+Some bias remains where blur changes much, at outlines for example. `Fit.blur` tells how much it
+changed where the answer comes from.
 """
 
 from __future__ import annotations
@@ -29,14 +33,14 @@ Array = NDArray[np.float64]
 SMALLEST_SIDE, LARGEST_SIDE = 8, 40
 """Bounds of the side of a cell in pixels."""
 
-ACROSS = 10
+ACROSS = 20
 """Cells along the shorter side of a frame, where the bounds allow it."""
 
 EDGE = 2
 """Pixels at the border that have no derivatives."""
 
-INDEPENDENT = 0.1
-"""Share of the pixels that are independent once smoothed by a Gaussian of σ = 1 px: 1/(4πσ²)."""
+INDEPENDENT = 0.2
+"""Share of the pixels that are independent once smoothed by a Gaussian of σ = 1 px."""
 
 LEAST_VARIANCE = 1e-8
 """Mean square of what is not explained, white being 1, that rounding may cause."""
@@ -129,6 +133,8 @@ def measured(F: Grey, M: Grey, side: int, corner: tuple[int, int] = (0, 0)) -> C
             _cut(0.5 * (S[:, 3:-1, 2:-2] - S[:, 1:-3, 2:-2]), side),
             _cut(bend[:, 1:-1, 1:-1], side),
             _cut(_laplacian(bend), side),
+            _cut(0.5 * (bend[:, 1:-1, 2:] - bend[:, 1:-1, :-2]), side),
+            _cut(0.5 * (bend[:, 2:, 1:-1] - bend[:, :-2, 1:-1]), side),
             _cut(S[:, 2:-2, 2:-2], side),
             _cut((M - F)[:, 2:-2, 2:-2], side),
         ],
@@ -138,13 +144,13 @@ def measured(F: Grey, M: Grey, side: int, corner: tuple[int, int] = (0, 0)) -> C
     products = np.matmul(features, features.swapaxes(2, 3)).astype(np.float64)
     size = np.sqrt(np.maximum(np.diagonal(products, axis1=2, axis2=3), 1e-20))
     products /= size[..., :, None] * size[..., None, :]
-    inverse = np.linalg.inv(products[..., :-1, :-1] + 1e-4 * np.eye(5))
+    inverse = np.linalg.inv(products[..., :-1, :-1] + 1e-4 * np.eye(7))
     share = (inverse @ products[..., :-1, -1:])[..., 0]
     answer = share * size[..., -1:] / size[..., :-1]
     left_over = 1.0 - (share * products[..., :-1, -1]).sum(axis=2)
     pixels = side * side
     residuals = np.maximum(left_over * size[..., -1] ** 2 / pixels, LEAST_VARIANCE)
-    freedom = max(INDEPENDENT * pixels - 6.0, 1.0)
+    freedom = max(INDEPENDENT * pixels - 8.0, 1.0)
     scale = (residuals * pixels / freedom)[..., None, None] / (
         size[..., :2, None] * size[..., None, :2]
     )

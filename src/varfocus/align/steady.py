@@ -52,11 +52,14 @@ class Steadiness:
         Its standard error.
     doubt : ndarray of shape (n,)
         What defocus alone may have caused.
+    correlation : ndarray of shape (n,)
+        Correlation of each thumbnail with the more similar of its neighbours.
     """
 
     motion: NDArray[np.float64]
     error: NDArray[np.float64]
     doubt: NDArray[np.float64]
+    correlation: NDArray[np.float64]
 
 
 def steadiness(thumbs: Grey, factor: int, reference: int) -> Steadiness | None:
@@ -71,6 +74,7 @@ def steadiness(thumbs: Grey, factor: int, reference: int) -> Steadiness | None:
     reference : int
         The frame that stands still.
     """
+    correlation = _alike(thumbs)
     steps = None
     while min(thumbs.shape[1:]) >= LEAST_CELLS * SMALLEST_SIDE + 2 * EDGE and len(thumbs) > 1:
         coarser = _steps(thumbs, factor)
@@ -85,7 +89,16 @@ def steadiness(thumbs: Grey, factor: int, reference: int) -> Steadiness | None:
         root_mean_square(delta[:, :, None] * delta[:, None, :], MODEL, steps.shape),
         root_mean_square(covariance, MODEL, steps.shape),
         np.abs(_from(steps.bias, reference)),
+        correlation,
     )
+
+
+def _alike(thumbs: Grey) -> NDArray[np.float64]:
+    flat = thumbs.reshape(len(thumbs), -1)
+    flat = flat - flat.mean(axis=1, keepdims=True)
+    size = np.sqrt(np.maximum(np.einsum("np,np->n", flat, flat), 1e-12))
+    pairs = np.einsum("np,np->n", flat[:-1], flat[1:]) / (size[:-1] * size[1:])
+    return np.maximum(np.append(pairs, -1.0), np.append(-1.0, pairs)).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus.export import tiff_exif
 from varfocus.export.result_files import picture_suffix
 from varfocus.units import PixelSize
 
@@ -93,7 +94,7 @@ def encode(path: Path, image: NDArray[Any], exif: bytes = b"", icc: bytes = b"")
     path : Path
         One of `suffixes` of the image's dtype.
     image, exif, icc
-        As for `picture`. TIFF takes the profile only.
+        As for `picture`.
 
     Returns
     -------
@@ -128,12 +129,20 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def _tiff(image: NDArray[Any], exif: bytes, icc: bytes) -> bytes:
-    del exif  # a TIFF would need its numbers rewritten as directories of its own
     import tifffile
 
     file = io.BytesIO()
-    photometric = "rgb" if image.ndim == 3 else "minisblack"
-    tifffile.imwrite(file, image, photometric=photometric, iccprofile=icc or None)
+    tags = tiff_exif.image_tags(exif)
+    tifffile.imwrite(
+        file,
+        image,
+        bigtiff=bool(tags),  # as `tiff_exif` writes directories
+        byteorder="<",
+        photometric="rgb" if image.ndim == 3 else "minisblack",
+        iccprofile=icc or None,
+        extratags=tags,
+    )
+    tiff_exif.append_directories(file, exif)
     return file.getvalue()
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 POINTERS = (0x8769, 0x8825)
 """Entries that point to the directories of the shot and of the place."""
@@ -80,13 +79,14 @@ def image_tags(block: bytes) -> list[tuple[int, int, int, Any, bool]]:
     return tags
 
 
-def append_directories(path: Path, block: bytes) -> None:
+def append_directories(file: BinaryIO, block: bytes) -> None:
     """Write the directories of the shot and of the place at the end of a BigTIFF file.
 
     Parameters
     ----------
-    path : Path
-        A little-endian BigTIFF file whose image has the entries of `image_tags`.
+    file : binary file
+        A little-endian BigTIFF file, to be read and written, whose image has the entries of
+        `image_tags`.
     block : bytes
         The EXIF block.
     """
@@ -95,15 +95,15 @@ def append_directories(path: Path, block: bytes) -> None:
     directories = {k: d for k, d in parsed(block).items() if k}
     if not directories:
         return
-    with tifffile.TiffFile(path) as file:
-        places = {pointer: file.pages.first.tags[pointer].valueoffset for pointer in directories}
-    with path.open("r+b") as raw:
-        for pointer, directory in directories.items():
-            start = raw.seek(0, 2)
-            start += raw.write(b"\0" * (-start % 8))
-            raw.write(_laid_out(directory, start))
-            raw.seek(places[pointer])
-            raw.write(struct.pack("<Q", start))
+    file.seek(0)
+    tags = tifffile.TiffFile(file).pages.first.tags
+    places = {pointer: tags[pointer].valueoffset for pointer in directories}
+    for pointer, directory in directories.items():
+        start = file.seek(0, 2)
+        start += file.write(b"\0" * (-start % 8))
+        file.write(_laid_out(directory, start))
+        file.seek(places[pointer])
+        file.write(struct.pack("<Q", start))
 
 
 def _laid_out(directory: Mapping[int, Entry], start: int) -> bytes:

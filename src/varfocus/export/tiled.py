@@ -165,7 +165,8 @@ class _TiffMap:
                     extratags=tiff_exif.image_tags(self._about.exif) if number == 0 else (),
                     **options,
                 )
-        tiff_exif.append_directories(self._temporary, self._about.exif)
+        with self._temporary.open("r+b") as file:
+            tiff_exif.append_directories(file, self._about.exif)
 
     def _tiles(self, level: Array) -> Iterator[Array]:
         for tile in tiles(level.shape, TILE):
