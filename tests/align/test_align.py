@@ -111,10 +111,11 @@ def test_a_known_map_is_found_to_a_few_hundredths_of_a_pixel(model, steady):
     )
     true = np.linalg.inv(N) @ step(model, delta) @ N
     fixed = 0.9 * warp(image, true, image.shape) + 0.03
-    matrix, correlation, _ = register(pyramid(fixed), pyramid(image), model)
+    found = register(pyramid(fixed), pyramid(image), model)
     inner = grid((height - 60, width - 60)) + 30
-    assert np.abs(moved(matrix, inner) - moved(true, inner)).max() < 0.03
-    assert correlation > 0.99
+    assert np.abs(moved(found.matrix, inner) - moved(true, inner)).max() < 0.03
+    assert found.correlation > 0.99
+    assert found.error < 0.1
 
 
 def test_steps_move_as_their_basis_says():
@@ -137,20 +138,33 @@ def test_the_graph_recovers_exact_maps_and_outvotes_a_wrong_pair(rng):
         A[k, :2] = [[s, -r, rng.normal(0, 4)], [r, s, rng.normal(0, 4)]]
     A = A @ np.linalg.inv(A[6])
     pairs = [
-        Pair(i, i + d, A[i + d] @ np.linalg.inv(A[i]), 1.0, 0.01)
+        Pair(A[i + d] @ np.linalg.inv(A[i]), 1.0, 0.01, i=i, j=i + d)
         for d in (1, 2)
         for i in range(n - d)
     ]
-    found = absolute(pairs, n, 6, "similarity", shape)
+    found, errors = absolute(pairs, n, 6, "similarity", shape)
     np.testing.assert_allclose(found, A, atol=1e-6)
+    assert errors[6] == 0.0
+    assert (np.diff(errors[6:]) > 0).all()
     wrong = np.array([[1, 0, 30], [0, 1, 0], [0, 0, 1.0]])
     pairs[3] = replace(pairs[3], matrix=wrong @ pairs[3].matrix)
-    bent = absolute(pairs, n, 6, "similarity", shape)
+    bent, _ = absolute(pairs, n, 6, "similarity", shape)
     points = grid(shape)
     assert (
         max(np.abs(moved(b, points) - moved(a, points)).max() for a, b in zip(A, bent, strict=True))
         < 0.3
     )
+
+
+def test_groups_of_frames_without_a_link_are_left_where_they_are():
+    """Frames 0–3 and 5–7 know about each other only: the second group stays, unsure."""
+    shift = np.array([[1, 0, 2], [0, 1, 0], [0, 0, 1.0]])
+    pairs = [Pair(shift, 1.0, 0.01, i=i, j=i + 1) for i in (0, 1, 2, 5, 6)]
+    found, errors = absolute(pairs, 8, 1, "similarity", (100, 120))
+    np.testing.assert_allclose(found[:4, 0, 2], [-2, 0, 2, 4], atol=1e-6)
+    np.testing.assert_array_equal(found[4:], np.tile(np.eye(3), (4, 1, 1)))
+    assert np.isfinite(errors[:4]).all()
+    assert np.isinf(errors[4:]).all()
 
 
 def test_frames_that_tell_nothing_go_on_as_the_others_do(rng):
@@ -182,12 +196,12 @@ def test_noise_has_no_position(rng):
             noise = [ndimage.gaussian_filter(rng.normal(size=x.shape), blur) for _ in "ab"]
             common = shading * np.cos(3 * x + 2 * y)
             pair = [pyramid((common + n / n.std()).astype(np.float32)) for n in noise]
-            matrix, correlation, error = register(*pair, "similarity")
-            if shading:
-                assert displacement(matrix, x.shape).mean() < 0.5
-                assert error == np.inf
+            found = register(*pair, "similarity")
+            if shading:  # less than its own standard error, or not told at all
+                motion = displacement(found.matrix, x.shape).mean()
+                assert motion < max(0.5, 3.0 * min(found.error + found.bias, 1.0))
             else:
-                assert correlation < 0.5
+                assert found.correlation < 0.5
 
 
 def test_the_common_area_lies_inside_all_frames():

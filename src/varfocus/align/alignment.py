@@ -79,6 +79,10 @@ class Alignment:
         Keep the size of the frames, and mark what not all of them show instead of cropping.
     correlations : ndarray of shape (n,)
         Best correlation of each frame with one of its neighbours; NaN where not looked at.
+    motions, errors, doubts : ndarray of shape (n,)
+        How far each frame was found from the reference, its standard error, and what defocus alone
+        may have caused, in pixels, root mean square over the frame; NaN where not looked at.
+        Frames are moved only if they say so together.
     order_ratio : float
         Length of the shortest path through all frames relative to the order given.
     warnings : tuple of str
@@ -96,6 +100,9 @@ class Alignment:
     crop: Rectangle
     masked: bool = False
     correlations: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    motions: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    errors: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    doubts: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     order_ratio: float = 1.0
     warnings: tuple[str, ...] = ()
 
@@ -114,6 +121,9 @@ class Alignment:
             left_out={},
             crop=Rectangle.whole(stack.shape),
             correlations=np.full(n, np.nan),
+            motions=np.full(n, np.nan),
+            errors=np.full(n, np.nan),
+            doubts=np.full(n, np.nan),
             warnings=warnings,
         )
 
@@ -238,6 +248,26 @@ class Alignment:
             text += f" Cropped to {width}×{height} at ({left}, {top})."
         return text
 
+    def table(self, names: tuple[str, ...]) -> str:
+        """Return how far each frame was found from the reference, as lines of text."""
+        width = max(len("frame"), *(len(name) for name in names))
+        lines = [
+            f"{'frame':<{width}}  {'moved px':>8}  {'± px':>6}  {'defocus px':>10}  {'scale %':>8}"
+        ]
+        for k, name in enumerate(names):
+            scale = 100.0 * (np.sqrt(abs(np.linalg.det(self.matrices[k][:2, :2]))) - 1.0)
+            about = "left out" if k in self.left_out else "reference" * (k == self.reference)
+            cells = [
+                f"{name:<{width}}",
+                _cell(self.motions[k], 8),
+                _cell(self.errors[k], 6),
+                _cell(self.doubts[k], 10),
+                f"{scale:8.3f}",
+                about,
+            ]
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join(lines)
+
     def record(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Return it as plain data for run.json, with the names of the frames as given."""
         return {
@@ -255,14 +285,23 @@ class Alignment:
                     "name": name,
                     "matrix": self.matrices[k].tolist(),
                     "gains": self.gains[k].tolist(),
-                    "correlation": None
-                    if np.isnan(self.correlations[k])
-                    else round(float(self.correlations[k]), 4),
+                    "correlation": _rounded(self.correlations[k], 4),
+                    "motion_px": _rounded(self.motions[k], 3),
+                    "standard_error_px": _rounded(self.errors[k], 3),
+                    "defocus_px": _rounded(self.doubts[k], 3),
                     "left_out": self.left_out.get(k),
                 }
                 for k, name in enumerate(names)
             ],
         }
+
+
+def _cell(value: float, width: int) -> str:
+    return f"{value:{width}.2f}" if np.isfinite(value) else "?".rjust(width)
+
+
+def _rounded(value: float, digits: int) -> float | None:
+    return round(float(value), digits) if np.isfinite(value) else None
 
 
 def read_record(place: str | Path, stack: FocusStack) -> Alignment:
@@ -303,6 +342,9 @@ def read_record(place: str | Path, stack: FocusStack) -> Alignment:
             crop=Rectangle(**{name: int(data["crop"][name]) for name in Rectangle._fields}),
             masked=bool(data["masked"]),
             correlations=np.full(len(frames), np.nan),
+            motions=np.full(len(frames), np.nan),
+            errors=np.full(len(frames), np.nan),
+            doubts=np.full(len(frames), np.nan),
         )
         sound = matrices.shape == (len(frames), 3, 3) and np.isfinite(matrices).all()
         if not (

@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus.align.models import Matrix, scaling
-from varfocus.align.register import overlap
+from varfocus.align.models import Matrix, overlap, scaling
 from varfocus.align.warp import linear, warp
 
 THUMB = 4
@@ -28,6 +27,43 @@ FEWEST_CELLS = 12
 CAUCHY = 2.385
 STEADY = 0.01
 """Light that changes by less is left as it is."""
+
+
+SURELY = 0.25
+"""Share of `STEADY` within which the medians of light that is surely steady lie."""
+
+
+def grey(image: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the mean over the channels of an image of shape (h, w, C)."""
+    total = image[:, :, 0].copy()
+    for c in range(1, image.shape[2]):
+        total += image[:, :, c]
+    total *= np.float32(1.0 / image.shape[2])
+    return total
+
+
+def steady(thumbs: list[NDArray[np.float32]], reference: int) -> bool:
+    """Tell, at little cost, whether the light of frames in place is surely steady.
+
+    Parameters
+    ----------
+    thumbs : list of n ndarrays of shape (h, w, C), float32
+        Thumbnails with values in [0, 1].
+    reference : int
+        Number of the frame that the others are compared with.
+    """
+    height, width = (s // CELL * CELL for s in thumbs[0].shape[:2])
+    if min(height, width) == 0:
+        return False
+    cells = np.stack([thumb[:height, :width] for thumb in thumbs])
+    cells = cells.reshape(len(cells), height // CELL, CELL, width, -1).sum(axis=2)
+    cells = cells.reshape(len(cells), height // CELL, width // CELL, CELL, -1).sum(axis=3)
+    cells = cells.reshape(len(cells), -1, cells.shape[3]) / np.float32(CELL * CELL)
+    usable = ((cells > DARKEST) & (cells < BRIGHTEST)).all(axis=(0, 2))
+    if np.count_nonzero(usable) < FEWEST_CELLS:
+        return False
+    ratios = np.median(cells[:, usable] / cells[reference, usable], axis=1)
+    return bool(np.abs(np.log(ratios)).max() < SURELY * STEADY)
 
 
 def gains(

@@ -6,12 +6,14 @@ A_j A_i⁻¹; what is left over, A_j⁻¹ P_ij A_i, moves the reference by B(p) 
 
 .. math:: \min_δ \sum_{ij} w_{ij} \lVert δ_j - δ_i - c_{ij} \rVert^2, \qquad δ_{\text{ref}} = 0,
 
-one linear system with the Laplacian of the graph, repeated until nothing moves. The weights fall
-for pairs that contradict the others.
+one linear system with the Laplacian of the graph, repeated until nothing moves. The weights are the
+inverse variances of the pairs, and fall for those that contradict the others. The inverse of the
+Laplacian has the variances of the frames.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Iterable, Sequence
 
@@ -23,7 +25,7 @@ from varfocus.align.register import Pair
 
 ROUNDS = 20
 LEAST_ERROR = 0.02
-"""Predicted errors in pixels below this are all the same: other errors dominate."""
+"""Standard errors in pixels below this are all the same: other errors dominate."""
 
 CONTRADICTION = 0.3
 """Pairs off by more pixels than this from what the others say count less."""
@@ -31,13 +33,13 @@ CONTRADICTION = 0.3
 
 def absolute(
     pairs: Sequence[Pair], n: int, reference: int, model: str, shape: tuple[int, int]
-) -> NDArray[np.float64]:
-    """Return the map from the reference to every frame.
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the map from the reference to every frame, and how sure it is.
 
     Parameters
     ----------
     pairs : sequence of Pair
-        Connecting all frames that matter.
+        Those that do not connect to the reference say nothing about it, and are passed over.
     n : int
         Number of frames.
     reference : int
@@ -49,9 +51,15 @@ def absolute(
 
     Returns
     -------
-    ndarray of shape (n, 3, 3)
+    maps : ndarray of shape (n, 3, 3)
         The identity for frames that no pair connects.
+    errors : ndarray of shape (n,)
+        Standard errors of positions in pixels; infinite for those.
     """
+    near = reachable(pairs, n, reference)
+    pairs = [pair for pair in pairs if pair.i in near]
+    if not pairs:
+        return np.tile(np.eye(3), (n, 1, 1)), np.where(np.arange(n) == reference, 0.0, np.inf)
     A = _chained(pairs, n, reference)
     N = normaliser(shape)
     inverse = np.linalg.inv(N)
@@ -65,6 +73,7 @@ def absolute(
     )
     to_parameters = np.linalg.pinv(B)
     certainty = np.array([1.0 / max(pair.error, LEAST_ERROR) ** 2 for pair in pairs])
+    weights = certainty
     for _ in range(ROUNDS):
         left_over = np.empty((len(pairs), 2 * len(points)))
         for row, pair in enumerate(pairs):
@@ -77,7 +86,32 @@ def absolute(
             A[k] = unit(A[k] @ inverse @ step(model, delta[k]) @ N)
         if np.abs(delta).max() / N[0, 0] < 1e-4:
             break
-    return A
+    L, fixed = _laplacian(pairs, weights, n, reference)
+    errors = np.sqrt(np.maximum(np.diag(np.linalg.inv(L)), 0.0))
+    errors[fixed] = np.inf
+    errors[reference] = 0.0
+    return A, errors
+
+
+def doubts(pairs: Iterable[Pair], n: int, reference: int) -> NDArray[np.float64]:
+    """Return what defocus may have added to the motion of each frame, in pixels.
+
+    Biases of pairs have the same sign along a stack, so they are summed, along the chain of pairs
+    that has least of it.
+    """
+    neighbours: list[list[tuple[int, float]]] = [[] for _ in range(n)]
+    for pair in pairs:
+        neighbours[pair.i].append((pair.j, pair.bias))
+        neighbours[pair.j].append((pair.i, pair.bias))
+    least = np.full(n, np.inf)
+    queue = [(0.0, reference)]
+    while queue:
+        sum_, k = heapq.heappop(queue)
+        if sum_ < least[k]:
+            least[k] = sum_
+            for other, bias in neighbours[k]:
+                heapq.heappush(queue, (sum_ + bias, other))
+    return least
 
 
 def reachable(pairs: Iterable[Pair], n: int, start: int) -> set[int]:
@@ -118,18 +152,27 @@ def _least_squares(
     n: int,
     reference: int,
 ) -> NDArray[np.float64]:
-    L, right = np.zeros((n, n)), np.zeros((n, c.shape[1]))
+    L, fixed = _laplacian(pairs, weights, n, reference)
+    right = np.zeros((n, c.shape[1]))
     for pair, w, c_ij in zip(pairs, weights, c, strict=True):
+        right[pair.j] += w * c_ij
+        right[pair.i] -= w * c_ij
+    right[fixed] = 0.0
+    return np.asarray(np.linalg.solve(L, right), np.float64)
+
+
+def _laplacian(
+    pairs: Sequence[Pair], weights: NDArray[np.float64], n: int, reference: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the Laplacian with ones for frames that stay, and which these are."""
+    L = np.zeros((n, n))
+    for pair, w in zip(pairs, weights, strict=True):
         i, j = pair.i, pair.j
         L[i, i] += w
         L[j, j] += w
         L[i, j] -= w
         L[j, i] -= w
-        right[j] += w * c_ij
-        right[i] -= w * c_ij
-    loose = np.diag(L) == 0.0
-    fixed = loose | (np.arange(n) == reference)
+    fixed = (np.diag(L) == 0.0) | (np.arange(n) == reference)
     L[fixed] = 0.0
     L[fixed, fixed] = 1.0
-    right[fixed] = 0.0
-    return np.asarray(np.linalg.solve(L, right), np.float64)
+    return L, fixed

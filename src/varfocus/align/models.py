@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
 
+LEAST_OVERLAP = 0.3
+"""Share of the width and height that two frames must have in common."""
+
 
 def basis(model: str, u: Any, v: Any) -> list[tuple[Any, Any]]:
     """Return the columns of B at normalised positions, each as its x and y part."""
@@ -84,3 +87,23 @@ def displacement(matrix: Matrix, shape: tuple[int, int]) -> NDArray[np.float64]:
     points = grid(shape)
     distances: NDArray[np.float64] = np.linalg.norm(moved(matrix, points) - points, axis=1)
     return distances
+
+
+def overlap(matrix: Matrix, shape: tuple[int, ...]) -> tuple[slice, slice] | None:
+    """Return a box of pixels whose maps lie inside a frame; None if there is not enough.
+
+    The frame is drawn in on each side by as much as its corners there lie outside.
+    """
+    height, width = shape[:2]
+    corners = np.array([[0, 0], [width - 1, 0], [0, height - 1], [width - 1, height - 1]], float)
+    with np.errstate(all="ignore"):
+        x, y = moved(matrix, corners).T
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        return None
+    left, right = max(0.0, -x[0], -x[2]), max(0.0, x[1] - (width - 1), x[3] - (width - 1))
+    top, bottom = max(0.0, -y[0], -y[1]), max(0.0, y[2] - (height - 1), y[3] - (height - 1))
+    x_0, x_1 = int(np.ceil(left)) + 1, width - int(np.ceil(right)) - 1
+    y_0, y_1 = int(np.ceil(top)) + 1, height - int(np.ceil(bottom)) - 1
+    if x_1 - x_0 < max(LEAST_OVERLAP * width, 8) or y_1 - y_0 < max(LEAST_OVERLAP * height, 8):
+        return None
+    return slice(y_0, y_1), slice(x_0, x_1)

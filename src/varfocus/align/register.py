@@ -14,18 +14,29 @@ a difference in defocus would be explained by scale, a little in every pair, muc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from varfocus.align.cells import (
+    BIAS,
+    EDGE,
+    Cells,
+    Fit,
+    cell_side,
+    fitted,
+    measured,
+    root_mean_square,
+)
 from varfocus.align.models import (
     Matrix,
     basis,
-    displacement,
+    grid,
     moved,
     normaliser,
+    overlap,
     scaling,
     step,
     unit,
@@ -52,49 +63,63 @@ CAUCHY = 2.385
 BLURS = (0.0, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 """σ in pixels that are tried on one of two images, from small to large, to make them alike."""
 
-CLEAR_MATCH = 0.9
-"""Motion under which two images correlate at least so well is believed. Others are made alike in
-defocus place by place first."""
+LEVELS = 3
+"""Levels of the pyramid, from the finest, on which cells are asked: blurred frames tell more on a
+coarse one, where noise is averaged, sharp ones on a fine one."""
 
-EVIDENCE = 10.0
-"""Other motion is believed if it explains more than standing still does by this much, in units of
-twice a log likelihood; four parameters fitted to noise gain 4 on average."""
+LARGEST_BLUR = 1.0
+"""Changes of blur b₁ in px² above which a level is too fine for `varfocus.align.cells`."""
 
-NO_MOTION = 0.5
-"""or if it is less than this many pixels (root mean square), which is as good as none."""
+STEPS = 4
+"""Most Gauss–Newton steps by cells on one level."""
 
-AROUND = 5
-"""Steps of `BLURS` up to which a place may differ from the whole."""
+FARTHEST = 1.5
+"""Largest displacement in pixels that one of them may correct: linearisation goes no farther."""
 
-PLACE = 12.0
-"""σ in pixels of the Gaussian window that is a place."""
+DIFFERENT = 0.5
+"""Maps that differ by less than this many pixels (root mean square) are the same answer."""
 
-LEAST_OVERLAP = 0.3
-"""Share of the width and height that two frames must have in common."""
+BLURRED = 0.3
+AGREED = 2.0
+"""Cells that are unsure by more pixels than this are too blurred to give a better map than the
+whole images, whose map is kept if it lies within this many times as far from theirs."""
+
+DECISIVE = 5.0
+"""Standard errors by which one of two different answers must explain the cells better."""
 
 
 @dataclass(frozen=True)
-class Pair:
-    """How frame `j` lies on frame `i`.
+class Registration:
+    """How one image lies on another.
 
     Attributes
     ----------
-    i, j : int
-        Numbers of the fixed and the moving frame.
     matrix : ndarray of shape (3, 3)
-        Maps pixels of frame i to pixels of frame j.
+        Maps pixels of the fixed image to pixels of the moving one.
     correlation : float
-        Correlation coefficient of the two where they overlap, after alignment.
+        Correlation coefficient of the two where they overlap, made alike in defocus.
     error : float
-        Predicted root-mean-square error over the frame in pixels, up to a common factor; infinite
-        if the two do not tell how they lie: they may look alike, but as much so elsewhere.
+        Standard error of positions in pixels, root mean square over the frame; infinite if the
+        images do not tell how they lie: they may look alike, but as much so elsewhere.
+    bias : float
+        What defocus alone may have caused, in pixels.
+    ratio : float
+        Fisher's ratio of the last step, as in `varfocus.align.cells.Fit`.
     """
 
-    i: int
-    j: int
     matrix: Matrix
     correlation: float
     error: float
+    bias: float = 0.0
+    ratio: float = 0.0
+
+
+@dataclass(frozen=True)
+class Pair(Registration):
+    """How frame `j` lies on frame `i`."""
+
+    i: int = 0
+    j: int = 0
 
 
 def pyramid(image: Grey) -> list[Grey]:
@@ -114,10 +139,13 @@ def pyramid(image: Grey) -> list[Grey]:
     return [ndimage.gaussian_filter(level, SMOOTHING, truncate=3.0) for level in levels]
 
 
-def register(
-    fixed: list[Grey], moving: list[Grey], model: str, start: Matrix | None = None
-) -> tuple[Matrix, float, float]:
-    """Find the map from the pixels of one image to those of another.
+def register(fixed: list[Grey], moving: list[Grey], model: str) -> Registration:
+    """Find the map from the pixels of one image to those of another, and how sure it is.
+
+    The whole images give a first guess, from the coarsest level on. Cells with a defocus of their
+    own (`varfocus.align.cells`) then improve it; and, by themselves, standing still. Where the two
+    answers differ, motion is believed only if it leaves decisively less unexplained on the same
+    pixels.
 
     Parameters
     ----------
@@ -125,67 +153,141 @@ def register(
         From `pyramid`, of equal shapes.
     model : {"shift", "similarity", "affine", "homography"}
         What the map may be.
-    start : ndarray of shape (3, 3), optional
-        First guess; by default the better of no motion and the best shift.
-
-    Returns
-    -------
-    matrix : ndarray of shape (3, 3)
-        The map.
-    correlation : float
-        Correlation coefficient of the two images under it.
-    error : float
-        Predicted error in pixels, up to a common factor; infinite, with the identity as the map, if
-        no motion is believed.
     """
-    coarsest = len(fixed) - 1
-    matrix: Matrix
-    if start is None:
-        starts = [np.eye(3), _best_shift(fixed[-1], moving[-1])]
-        found = [_descend(fixed[-1], moving[-1], "shift", guess) for guess in starts]
-        matrix = max(found, key=lambda f: f[1])[0]
-    else:
-        S = scaling(2.0**coarsest)
-        matrix = np.linalg.inv(S) @ start @ S
-    correlation, error, blur = 0.0, np.inf, 0.0
-    for level in range(coarsest, -1, -1):
+    guess, correlation = _guess(fixed, moving, model)
+    shape = (fixed[0].shape[0], fixed[0].shape[1])
+    answer = _refined(fixed, moving, model, guess)
+    unsure = answer.error + answer.bias
+    if BLURRED < unsure < np.inf and _apart(guess, answer.matrix, shape) < AGREED * unsure:
+        answer = replace(answer, matrix=guess)
+    if _apart(guess, np.eye(3), shape) > DIFFERENT:
+        still = _refined(fixed, moving, model, np.eye(3))
+        different = _apart(answer.matrix, still.matrix, shape) > DIFFERENT
+        if different and _preference(fixed[0], moving[0], answer, still) < DECISIVE:
+            return replace(still, correlation=_matched(fixed[0], moving[0], still.matrix))
+        if not different and still.error < answer.error:
+            answer = still
+    return replace(answer, correlation=correlation)
+
+
+def _guess(fixed: list[Grey], moving: list[Grey], model: str) -> tuple[Matrix, float]:
+    """Return a map from the images as wholes, and their correlation under it."""
+    starts = [np.eye(3), _best_shift(fixed[-1], moving[-1])]
+    found = [_descend(fixed[-1], moving[-1], "shift", start) for start in starts]
+    matrix = max(found, key=lambda f: f[1])[0]
+    correlation, blur = 0.0, 0.0
+    for level in range(len(fixed) - 1, -1, -1):
         F, M = _blurred(fixed[level], moving[level], blur)
-        matrix, correlation, error = _descend(F, M, model, matrix)
-        if level <= 1 and correlation < CLEAR_MATCH:
-            F, M = _alike(fixed[level], moving[level], matrix, blur)
-            matrix, correlation, error = _descend(F, M, model, matrix)
+        matrix, correlation = _descend(F, M, model, matrix)
         if level:
             blur = 2.0 * _matching_blur(fixed[level], moving[level], matrix)
-            up = scaling(2.0)
-            matrix = up @ matrix @ np.linalg.inv(up)
-    if correlation < CLEAR_MATCH:
-        shape = (fixed[0].shape[0], fixed[0].shape[1])
-        motion = float(np.sqrt((displacement(unit(matrix), shape) ** 2).mean()))
-        F, M = _blurred(fixed[0], moving[0], _matching_blur(fixed[0], moving[0], np.eye(3)))
-        still = _correlation(F, M)
-        if motion > NO_MOTION and _evidence(F, M, still, correlation) < EVIDENCE:
-            return np.eye(3), still, np.inf
-    return unit(matrix), correlation, error
+            matrix = _zoomed(matrix, 2.0)
+    if not _plausible(matrix):
+        return np.eye(3), 0.0
+    return unit(matrix), correlation
 
 
-def _evidence(F: Grey, M: Grey, still: float, correlation: float) -> float:
-    r"""Return what speaks for motion that raises the correlation of two images.
+def _refined(fixed: list[Grey], moving: list[Grey], model: str, matrix: Matrix) -> Registration:
+    """Improve a map by what the cells say, on the level on which they are surest."""
+    best = Registration(matrix, 0.0, np.inf, np.inf, 0.0)
+    start = min(LEVELS, len(fixed)) - 1
+    matrix = _zoomed(matrix, 0.5**start)
+    for level in range(start, -1, -1):
+        matrix, fit = _stepped(fixed[level], moving[level], model, matrix)
+        zoom = 2.0**level
+        if fit is not None:
+            shape = (fixed[level].shape[0], fixed[level].shape[1])
+            error = zoom * float(root_mean_square(fit.covariance[0], model, shape))
+            bias = zoom * BIAS * normaliser(shape)[0, 0] * float(fit.blur[0])
+            near = float(fit.blur[0]) < LARGEST_BLUR or not np.isfinite(best.error)
+            if near and error <= best.error and _plausible(matrix):
+                best = Registration(_zoomed(matrix, zoom), 0.0, error, bias, float(fit.ratio[0]))
+        if level:
+            matrix = np.linalg.inv(scaling(zoom / 2)) @ best.matrix @ scaling(zoom / 2)
+    return best
 
-    .. math:: \frac{N}{A} \log\frac{1 - r_0^2}{1 - r^2}, \qquad A = \sum_τ ρ_F(τ) ρ_M(τ),
 
-    r₀ and r the correlations without and with motion, ρ the autocorrelations of the images.
-    Unrelated images correlate with variance A/N (Bartlett): smooth ones have little to say.
+def _plausible(matrix: Matrix) -> bool:
+    """Tell whether a map keeps sizes to within a factor of two: no lens breathes more."""
+    size = float(np.linalg.det(matrix[:2, :2]))
+    return bool(np.isfinite(matrix).all()) and 0.25 < size < 4.0
+
+
+def _stepped(fixed: Grey, moving: Grey, model: str, matrix: Matrix) -> tuple[Matrix, Fit | None]:
+    """Run Gauss–Newton steps by cells on one level."""
+    shape = (fixed.shape[0], fixed.shape[1])
+    N = normaliser(shape)
+    corners = np.array([[-1.0, -1], [1, -1], [-1, 1], [1, 1]]) / np.sqrt(2.0)
+    fit = None
+    for _ in range(STEPS):
+        box = overlap(matrix, shape)
+        cells = None if box is None else _cells(fixed, moving, matrix, box)
+        if cells is None:
+            return matrix, None
+        fit = fitted(cells, model, shape)
+        if not fit.told[0]:
+            return matrix, None
+        delta = fit.delta[0] * N[0, 0]
+        motion = float(np.abs(moved(step(model, delta), corners) - corners).max() / N[0, 0])
+        change = step(model, delta * min(FARTHEST / max(motion, 1e-9), 1.0))
+        matrix = unit(matrix @ np.linalg.inv(N) @ change @ N)
+        if motion < SETTLED:
+            break
+    return matrix, fit
+
+
+def _cells(fixed: Grey, moving: Grey, matrix: Matrix, box: tuple[slice, slice]) -> Cells | None:
+    """Return what the cells inside a box say under a map; None if it is too small."""
+    F, side = fixed[box], cell_side(fixed.shape)
+    if min(F.shape) < 3 * side + 2 * EDGE:
+        return None
+    M = _warped(moving, matrix, box)
+    return measured(F[None], M[None], side, (box[1].start, box[0].start))
+
+
+def _preference(fixed: Grey, moving: Grey, a: Registration, b: Registration) -> float:
+    r"""Return by how many standard errors one map explains the same pixels better than another.
+
+    The mean over cells of log(residual under b / residual under a), weighted by the gradient there,
+    over its standard error.
     """
-    from scipy import fft
+    if not np.isfinite(a.error):
+        return -np.inf
+    boxes = [overlap(m, fixed.shape) for m in (a.matrix, b.matrix)]
+    if boxes[0] is None or boxes[1] is None:
+        return -np.inf
+    box = tuple(
+        slice(max(p.start, q.start), min(p.stop, q.stop)) for p, q in zip(*boxes, strict=True)
+    )
+    pair = [_cells(fixed, moving, m, (box[0], box[1])) for m in (a.matrix, b.matrix)]
+    if pair[0] is None or pair[1] is None:
+        return -np.inf
+    better = np.log(pair[1].residuals[0] / pair[0].residuals[0])
+    weight = 1.0 / (0.05**2 + np.trace(pair[0].covariances[0], axis1=1, axis2=2))
+    mean = float((weight * better).sum() / weight.sum())
+    variance = float((weight**2 * (better - mean) ** 2).sum()) / float(weight.sum()) ** 2
+    return mean / max(float(np.sqrt(variance)), 1e-12)
 
-    power = [np.abs(fft.rfft2(image - image.mean())) ** 2 for image in (F, M)]
-    sums = float(power[0].sum(dtype=np.float64)) * float(power[1].sum(dtype=np.float64))
-    product = float((power[0] * power[1]).sum(dtype=np.float64))
-    if product <= 0.0:
+
+def _zoomed(matrix: Matrix, zoom: float) -> Matrix:
+    """Return a map between images as one between the same images `zoom` times larger."""
+    S = scaling(zoom)
+    return unit(S @ matrix @ np.linalg.inv(S))
+
+
+def _apart(a: Matrix, b: Matrix, shape: tuple[int, int]) -> float:
+    """Return the root-mean-square distance in pixels between where two maps put a pixel."""
+    points = grid(shape)
+    return float(np.sqrt(((moved(a, points) - moved(b, points)) ** 2).sum(axis=1).mean()))
+
+
+def _matched(fixed: Grey, moving: Grey, matrix: Matrix) -> float:
+    """Return the correlation of two images under a map, made alike in defocus."""
+    box = overlap(matrix, fixed.shape)
+    if box is None:
         return 0.0
-    # Half of the frequencies stand for all of them in each of the three sums.
-    independent = sums / product * 2.0
-    return independent * float(np.log((1.0 - still**2) / max(1.0 - correlation**2, 1e-6)))
+    F, M = _blurred(fixed, moving, _matching_blur(fixed, moving, matrix))
+    return _correlation(F[box], _warped(M, matrix, box))
 
 
 def _blurred(fixed: Grey, moving: Grey, blur: float) -> tuple[Grey, Grey]:
@@ -217,47 +319,6 @@ def _matching_blur(fixed: Grey, moving: Grey, matrix: Matrix) -> float:
     return max(tried, key=tried.__getitem__)
 
 
-def _alike(fixed: Grey, moving: Grey, matrix: Matrix, blur: float) -> tuple[Grey, Grey]:
-    """Return both images, each blurred where it is sharper than the other, by as much as it is.
-
-    Depth varies over the frame, and with it which of two frames is sharper; one blur for all of it
-    leaves a difference that grows towards the border, and is then explained by scale.
-    """
-    whole = (slice(0, fixed.shape[0]), slice(0, fixed.shape[1]))
-    there = _warped(moving, matrix, whole)
-    signed = sorted({s * b for b in BLURS for s in (-1.0, 1.0)})
-    middle = int(np.abs(np.array(signed) - blur).argmin())
-    tried = signed[max(middle - AROUND, 0) : middle + AROUND + 1]
-
-    def near(image: Grey) -> Grey:
-        return np.asarray(ndimage.gaussian_filter(image, PLACE, truncate=2.0), np.float32)
-
-    agreements = []
-    for b in tried:
-        F, M = _blurred(fixed, there, b)
-        F, M = F - near(F), M - near(M)
-        power = near(F * F) * near(M * M)
-        agreements.append(near(F * M) / np.sqrt(np.maximum(power, 1e-12)))
-    choice = near(np.argmax(agreements, axis=0).astype(np.float32))
-    inverse: Matrix = np.asarray(np.linalg.inv(matrix), np.float64)
-    back = warp(choice, inverse, (fixed.shape[0], fixed.shape[1]), table=linear())
-    zero = float(np.interp(0.0, tried, np.arange(len(tried))))
-    return (
-        _unevenly(fixed, np.array(tried), np.maximum(choice, zero)),
-        _unevenly(moving, -np.array(tried), np.minimum(back, zero)),
-    )
-
-
-def _unevenly(image: Grey, blurs: NDArray[np.float64], choice: Grey) -> Grey:
-    """Return an image blurred by the chosen, fractional, element of a list; negative ones: not."""
-    result = np.zeros_like(image)
-    for number, blur in enumerate(blurs.tolist()):
-        weight = np.maximum(1.0 - np.abs(choice - np.float32(number)), 0.0)
-        if weight.any():
-            result += weight * _blurred(image, image, max(blur, 0.0))[0]
-    return result
-
-
 def _sharpness(image: Grey) -> float:
     """Return the mean square gradient relative to the variance: gain does not matter."""
     power = float((np.diff(image, axis=0) ** 2).mean() + (np.diff(image, axis=1) ** 2).mean())
@@ -280,13 +341,13 @@ def _best_shift(fixed: Grey, moving: Grey) -> Matrix:
     return shift
 
 
-def _descend(fixed: Grey, moving: Grey, model: str, matrix: Matrix) -> tuple[Matrix, float, float]:
+def _descend(fixed: Grey, moving: Grey, model: str, matrix: Matrix) -> tuple[Matrix, float]:
     """Run Gauss–Newton steps on one level."""
     N = normaliser((fixed.shape[0], fixed.shape[1]))
     radius = 1.0 / N[0, 0]
     corners = np.array([[-1.0, -1], [1, -1], [-1, 1], [1, 1]]) / np.sqrt(2.0)
     gain, bias = 1.0, 0.0
-    best: tuple[Matrix, float, float] = (matrix, -1.0, np.inf)
+    best: tuple[Matrix, float] = (matrix, -1.0)
     for _ in range(ITERATIONS):
         box = overlap(matrix, fixed.shape)
         if box is None:
@@ -296,9 +357,9 @@ def _descend(fixed: Grey, moving: Grey, model: str, matrix: Matrix) -> tuple[Mat
         if gain == 1.0 and bias == 0.0:
             gain, bias = _light(F, Mw)
         correlation = _correlation(F, Mw)
-        delta, light, error = _solve(F, Mw, gain, bias, u, v, model)
+        delta, light = _solve(F, Mw, gain, bias, u, v, model)
         if correlation > best[1]:
-            best = (matrix, correlation, error)
+            best = (matrix, correlation)
         if delta is None:
             break
         gain, bias = gain + light[0], bias + light[1]
@@ -308,28 +369,8 @@ def _descend(fixed: Grey, moving: Grey, model: str, matrix: Matrix) -> tuple[Mat
             break
         motion = np.abs(moved(change, corners) - corners).max() * radius
         if motion < SETTLED:
-            return matrix, max(correlation, best[1]), error
+            return matrix, max(correlation, best[1])
     return best
-
-
-def overlap(matrix: Matrix, shape: tuple[int, ...]) -> tuple[slice, slice] | None:
-    """Return a box of pixels whose maps lie inside a frame; None if there is not enough.
-
-    The frame is drawn in on each side by as much as its corners there lie outside.
-    """
-    height, width = shape[:2]
-    corners = np.array([[0, 0], [width - 1, 0], [0, height - 1], [width - 1, height - 1]], float)
-    with np.errstate(all="ignore"):
-        x, y = moved(matrix, corners).T
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        return None
-    left, right = max(0.0, -x[0], -x[2]), max(0.0, x[1] - (width - 1), x[3] - (width - 1))
-    top, bottom = max(0.0, -y[0], -y[1]), max(0.0, y[2] - (height - 1), y[3] - (height - 1))
-    x_0, x_1 = int(np.ceil(left)) + 1, width - int(np.ceil(right)) - 1
-    y_0, y_1 = int(np.ceil(top)) + 1, height - int(np.ceil(bottom)) - 1
-    if x_1 - x_0 < max(LEAST_OVERLAP * width, 8) or y_1 - y_0 < max(LEAST_OVERLAP * height, 8):
-        return None
-    return slice(y_0, y_1), slice(x_0, x_1)
 
 
 def _part(
@@ -365,8 +406,8 @@ def _correlation(F: Grey, Mw: Grey) -> float:
 
 def _solve(
     F: Grey, Mw: Grey, gain: float, bias: float, u: Grey, v: Grey, model: str
-) -> tuple[NDArray[np.float64] | None, tuple[float, float], float]:
-    """Return one Gauss–Newton step: motion, change of gain and bias, and predicted error."""
+) -> tuple[NDArray[np.float64] | None, tuple[float, float]]:
+    """Return one Gauss–Newton step: motion, and change of gain and bias."""
     inner = (slice(1, -1), slice(1, -1))
     mean = 0.5 * (F + np.float32(gain) * Mw)
     g_x = 0.5 * (mean[1:-1, 2:] - mean[1:-1, :-2])
@@ -383,10 +424,8 @@ def _solve(
     A, right = products[:-1, :-1], products[:-1, -1]
     diagonal = np.sqrt(np.diag(A))
     if not np.isfinite(products).all() or (diagonal <= 1e-9).any():
-        return None, (0.0, 0.0), np.inf
+        return None, (0.0, 0.0)
     A = A / np.outer(diagonal, diagonal) + 1e-6 * np.eye(len(A))
     solution = np.linalg.solve(A, right / diagonal) / diagonal
     count = len(columns)
-    covariance = np.linalg.inv(A)[:count, :count] / np.outer(diagonal[:count], diagonal[:count])
-    error = spread * float(np.sqrt(np.trace(covariance)))
-    return solution[:count], (float(solution[-2]), float(solution[-1])), error
+    return solution[:count], (float(solution[-2]), float(solution[-1]))

@@ -1,8 +1,11 @@
 """The alignment stage: look at every frame once, decide, and return a stack that is aligned.
 
-Look (shrink, signature, thumbnail) → order → pairs (k, k+1), (k, k+2) → broken frames → least
-squares over all pairs → does it need alignment? → light → common area. Nothing here ends a run:
+Look (thumbnail, signature) → order → did it move at all? → pairs (k, k+1), (k, k+2) → broken frames
+→ least squares over all pairs → is motion proven? → light → common area. Nothing here ends a run:
 what cannot be aligned is left as it is, with a warning.
+
+Motion is proven where a frame lies farther from the reference than resampling is worth, beyond
+doubt: distance > `STILL` + `SURE` · standard error + `DEFOCUS` · what defocus may pretend.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,26 +27,42 @@ from varfocus.align import exposure, order
 from varfocus.align.alignment import Alignment, read_record
 from varfocus.align.area import common_area
 from varfocus.align.continuation import continued
-from varfocus.align.graph import absolute, reachable
+from varfocus.align.graph import absolute, doubts, reachable
 from varfocus.align.models import scaling, unit
 from varfocus.align.register import COARSEST, Grey, Pair, pyramid, register
+from varfocus.align.steady import steadiness
 from varfocus.align.warp import shrink
 from varfocus.errors import ParameterError
 from varfocus.params import AlignParams
 from varfocus.progress import Progress, silent, track
-from varfocus.stack import FocusStack
+from varfocus.stack import ArrayFrame, FocusStack
 
 WORKING_PIXELS = 500_000
 """Frames are shrunk by a whole factor to at most this many pixels to be looked at."""
 
 STILL = 0.75
-"""A stack of which no frame moves by more pixels than this (root mean square) is aligned:
-resampling would only blur it. Defocus alone measures up to 0.5."""
+"""Frames that move by fewer pixels than this (root mean square) are left alone: resampling would
+only blur them."""
 
-UNLIKE = 0.97
-STILL_UNLIKE = 3.0
-"""A frame that correlates less than `UNLIKE` with its neighbours, defocused as it is, must move by
-more pixels than this to be a sign of motion."""
+SURE = 3.0
+DEFOCUS = 2.0
+"""Motion is proven beyond `STILL` by more than this many standard errors, and this many times what
+defocus may pretend."""
+
+QUIET = 0.5
+CALM_ERROR = 0.35
+ROUGH_ERROR = 1.5
+"""Thumbnails show a steady stack if no frame seems to move by more pixels than `QUIET` and what
+defocus may pretend, half of the frames to within `CALM_ERROR` and all to within `ROUGH_ERROR`."""
+
+ALIKE = 0.6
+"""and if every frame correlates with one of its neighbours by at least this much."""
+
+LARGEST_ERROR = 2.0
+"""Pairs with a larger standard error in pixels of the working image tell nothing."""
+
+ROWS_APART = 8
+"""Rows of a working image from which three are taken for its signature."""
 
 SMALLEST = COARSEST + 8
 SMALLEST_AUTO = 128
@@ -65,20 +85,30 @@ class Look:
 
     Attributes
     ----------
+    stack : FocusStack
+        The frames.
     factor : int
-        By which the frames were shrunk.
-    greys : list of ndarray of shape (h, w), float16
-        Working images.
+        By which working images are smaller.
+    greys : list of (ndarray of shape (h, w), float16) or None
+        Working images; None if not made yet.
     thumbs : list of ndarray of shape (h', w', C), float32
         Smaller, and in colour.
     signatures : ndarray of shape (n, m)
         Of `varfocus.align.order.signature`.
     """
 
+    stack: FocusStack
     factor: int
-    greys: list[NDArray[np.float16]]
+    greys: list[NDArray[np.float16] | None]
     thumbs: list[NDArray[np.float32]]
     signatures: NDArray[np.float32]
+
+    def grey(self, k: int) -> NDArray[np.float16]:
+        """Return the working image of a frame; 2 bytes per pixel are kept."""
+        grey = self.greys[k]
+        if grey is None:
+            grey = self.greys[k] = _grey(self.stack.read(k), self.factor, self.stack.scale)
+        return grey
 
 
 def align(
@@ -127,42 +157,102 @@ def _found(stack: FocusStack, params: AlignParams, progress: Progress) -> Alignm
     plain = _ordered(Alignment.untouched(stack, "alignment was switched off"), seen, params, stack)
     if params.align == "none":
         return plain
-    model = "similarity" if params.align == "auto" else params.align
-    found = _registered(plain, seen, model, params, stack, progress)
-    if found.model == "none":  # given up
-        return found
-    if params.align == "auto":
-        used = [k for k in found.order if k not in found.left_out]
-        limits = np.where(found.correlations < UNLIKE, STILL_UNLIKE, STILL)
-        if all(found.motion(k) < limits[k] for k in used):
-            motion = max(found.motion(k) for k in used)
-            reason = f"they are aligned to within {motion:.2f} pixels, as well as can be told"
-            found = replace(
-                found,
-                model="none",
-                reason=reason,
-                matrices=plain.matrices,
-                crop=plain.crop,
-            )
-        else:
-            found = replace(
-                found, reason=f"they move by up to {found.largest_displacement:.1f} pixels"
-            )
+    found = _steady(plain, seen, params) if params.align == "auto" else None
+    if found is None:
+        model = "similarity" if params.align == "auto" else params.align
+        found = _registered(plain, seen, model, params, stack, progress)
+        if found.model == "none":  # given up
+            return found
+        if params.align == "auto":
+            found = _judged(found, plain)
     return found if params.exposure == "none" else _equalised(found, seen)
 
 
+def _steady(plain: Alignment, seen: Look, params: AlignParams) -> Alignment | None:
+    """Return that the frames stay where they are, if thumbnails show that they stand still."""
+    way = list(plain.order)
+    reference = _reference(params, way, way)
+    signatures = seen.signatures[way]
+    if len(way) >= 5 and order.dips(signatures):
+        return None
+    greys = np.stack([exposure.grey(thumb) for thumb in seen.thumbs])[way]
+    found = steadiness(greys, seen.factor * exposure.THUMB, way.index(reference))
+    if found is None or (found.correlation < ALIKE).any():
+        return None
+    calm = (found.motion < QUIET + found.doubt).all() and (found.error < ROUGH_ERROR).all()
+    if not calm or np.median(found.error) > CALM_ERROR:
+        return None
+    back = np.argsort(way)
+    return replace(
+        plain,
+        reason=_still(float(found.motion.max())),
+        reference=reference,
+        correlations=found.correlation[back],
+        motions=found.motion[back],
+        errors=found.error[back],
+        doubts=found.doubt[back],
+    )
+
+
+def _judged(found: Alignment, plain: Alignment) -> Alignment:
+    """Keep the maps only if motion is proven."""
+    used = [k for k in found.order if k not in found.left_out]
+    known = [k for k in used if np.isfinite(found.errors[k])]
+    proof = found.motions - SURE * found.errors - DEFOCUS * found.doubts
+    if any(proof[k] > STILL for k in known):
+        return replace(found, reason=f"they move by up to {found.largest_displacement:.1f} pixels")
+    motion = max((float(found.motions[k]) for k in known), default=0.0)
+    return replace(
+        found,
+        model="none",
+        reason=_still(motion),
+        matrices=plain.matrices,
+        crop=plain.crop,
+    )
+
+
+def _still(motion: float) -> str:
+    if motion < STILL:
+        return f"they are aligned to within {motion:.2f} pixels, as well as can be told"
+    return (
+        f"they seem to move by {motion:.1f} pixels, which cannot be told from a change of defocus"
+    )
+
+
 def look(stack: FocusStack, progress: Progress = silent) -> Look:
-    """Decode every frame once and keep what comparing them needs: 2 bytes per working pixel."""
+    """Look at every frame once and keep what comparing them needs.
+
+    Frames that must be decoded are made smaller at once; those in memory when they are asked for.
+    """
     height, width = stack.shape
     factor = max(math.ceil(math.sqrt(height * width / WORKING_PIXELS)), 1)
-    greys, thumbs, signatures = [], [], []
-    for frame in track(stack.ahead(), "looking", len(stack), progress):
-        small = shrink(frame, factor, stack.scale)
-        grey = small.mean(axis=2)
-        greys.append(np.clip(grey, -6e4, 6e4).astype(np.float16))
-        thumbs.append(shrink(small, min(exposure.THUMB, *small.shape[:2]), 1.0))
-        signatures.append(order.signature(grey))
-    return Look(factor, greys, thumbs, np.stack(signatures))
+    side = min(factor * exposure.THUMB, height, width)
+    greys: list[NDArray[np.float16] | None] = []
+    thumbs, signatures = [], []
+    for k, frame in enumerate(track(stack.ahead(), "looking", len(stack), progress)):
+        in_memory = isinstance(stack.frames[k], ArrayFrame)
+        greys.append(None if in_memory else _grey(frame, factor, stack.scale))
+        thumbs.append(shrink(frame, side, stack.scale))
+        signatures.append(_signature(frame, factor, stack.scale))
+    return Look(stack, factor, greys, thumbs, np.stack(signatures))
+
+
+def _grey(frame: NDArray[Any], factor: int, scale: float) -> NDArray[np.float16]:
+    grey = exposure.grey(shrink(frame, factor, scale))
+    return np.clip(grey, -6e4, 6e4).astype(np.float16)
+
+
+def _signature(frame: NDArray[Any], factor: int, scale: float) -> NDArray[np.float32]:
+    """Return the signature of a frame from three rows of its working image in every few."""
+    rows = frame.shape[0] // factor
+    apart = ROWS_APART if rows >= order.CELLS * 2 * ROWS_APART else 3
+    bands = rows // apart
+    if bands < 1:
+        return order.signature(np.zeros((1, 3, 1), np.float32))
+    taken = frame[: bands * apart * factor].reshape(bands, apart * factor, *frame.shape[1:])
+    taken = taken[:, : 3 * factor].reshape(bands * 3 * factor, *frame.shape[1:])
+    grey = exposure.grey(shrink(taken, factor, scale))
+    return order.signature(grey.reshape(bands, 3, -1))
 
 
 def _ordered(plain: Alignment, seen: Look, params: AlignParams, stack: FocusStack) -> Alignment:
@@ -217,12 +307,13 @@ def _registered(
     if not set(plainly) <= reachable(pairs, n, plainly[0]):
         return _given_up(plain, "the frames fall into parts that do not fit together")
     reference = _reference(params, kept, way)
-    sure = [p for p in pairs if math.isfinite(p.error)]
+    sure = [p for p in pairs if p.error < LARGEST_ERROR]
     # The reference itself may be one of those that tell nothing.
     told = max((reachable(sure, n, k) for k in (reference, *plainly)), key=len)
     anchor = reference if reference in told else min(told, key=lambda k: abs(k - reference))
-    shape = (seen.greys[0].shape[0], seen.greys[0].shape[1])
-    small = absolute(sure, n, anchor, model, shape)
+    shape = (seen.grey(0).shape[0], seen.grey(0).shape[1])
+    small, errors = absolute(sure, n, anchor, model, shape)
+    biases = doubts(sure, n, anchor)
     # What blur has wiped out cannot be registered; it goes on as those around it do.
     places = [r for r, k in enumerate(way) if k in told]
     small[list(way)] = continued(small[list(way)], places, shape)
@@ -233,7 +324,7 @@ def _registered(
     crop = common_area([matrices[k] for k in kept], stack.shape)
     if crop.width * crop.height < SMALLEST_CROP * stack.shape[0] * stack.shape[1]:
         return _given_up(plain, "the frames would have too little in common")
-    return replace(
+    found = replace(
         plain,
         model=model,
         reason="alignment was asked for",
@@ -243,6 +334,12 @@ def _registered(
         crop=crop,
         masked=params.border == "mask",
         warnings=(*plain.warnings, *notes),
+    )
+    return replace(
+        found,
+        motions=np.array([found.motion(k) for k in range(n)]),
+        errors=seen.factor * errors,
+        doubts=seen.factor * biases,
     )
 
 
@@ -262,9 +359,9 @@ def _faint(seen: Look, unmatched: Sequence[int], way: Sequence[int]) -> set[int]
         run = list(takewhile(lambda k: k in unmatched, inward))
         if len(run) == len(way):
             continue
-        level, structure = _structure(seen.greys[inward[len(run)]])
+        level, structure = _structure(seen.grey(inward[len(run)]))
         for k in run:
-            own_level, own = _structure(seen.greys[k])
+            own_level, own = _structure(seen.grey(k))
             if own < structure and abs(math.log(own_level / level)) < math.log(SAME_LIGHT):
                 faint.add(k)
     return faint
@@ -314,7 +411,7 @@ def _pairs(
 
     def one(i: int, j: int, fixed: list[Grey], moving: list[Grey]) -> Pair:
         with engine.use_threads(1):
-            return Pair(i, j, *register(fixed, moving, model))
+            return Pair(**vars(register(fixed, moving, model)), i=i, j=j)
 
     workers = engine.thread_count()
     found = []
@@ -323,7 +420,7 @@ def _pairs(
             batch = steps[begin : begin + 2 * workers]
             for k in dict.fromkeys(k for step in batch for k in step):
                 if k not in pyramids:
-                    pyramids[k] = pyramid(seen.greys[k].astype(np.float32))
+                    pyramids[k] = pyramid(seen.grey(k).astype(np.float32))
             futures = [
                 pool.submit(copy_context().run, one, i, j, pyramids[i], pyramids[j])
                 for i, j in batch
@@ -338,6 +435,8 @@ def _pairs(
 
 def _equalised(found: Alignment, seen: Look) -> Alignment:
     """Give every frame the light of the reference, if the light was unsteady."""
+    if found.model == "none" and exposure.steady(seen.thumbs, found.reference):
+        return found
     factor = seen.factor * exposure.THUMB
     matrices = np.stack([exposure.to_thumb(m, factor) for m in found.matrices])
     gains = exposure.gains(seen.thumbs, matrices, found.reference)

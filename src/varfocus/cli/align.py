@@ -13,6 +13,7 @@ from varfocus.align import align as align_stack
 from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.options import AlignOptions, ResourceOptions, called_as
 from varfocus.cli.source import FocusOptions, Frames, load
+from varfocus.errors import UsageError
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.result_files import picture_suffix
 from varfocus.io.calibration import Focus
@@ -29,7 +30,8 @@ def align(
     source: Frames,
     /,
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    dry_run: Annotated[bool, Parameter(negative=())] = False,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     focus: FocusOptions = Focus(),
     options: AlignOptions = AlignParams(),
@@ -40,8 +42,8 @@ def align(
     """Align a focus stack and write the frames, in their bit depth and without loss.
 
     Frames keep their names; 8 and 16 bit become PNG (TIFF if they came as TIFF), floating point
-    becomes TIFF. PNG keeps EXIF and colour profile, TIFF the profile. run.json has the maps, to be
-    used again with --transforms-from.
+    becomes TIFF. EXIF and colour profile are kept. run.json has the maps, to be used again with
+    --transforms-from.
 
     Parameters
     ----------
@@ -49,17 +51,33 @@ def align(
         A folder, a pattern such as "shots/*.jpg", several files, or one file that holds a
         stack.
     output
-        Folder for the aligned frames, made if missing.
+        Folder for the aligned frames, made if missing; needed unless --dry-run.
+    dry_run
+        Write nothing; print how far each frame moved, and how sure that is.
     overwrite
         Replace the frames of an earlier run.
     keep_gps
         Keep where the frames were taken; the rest of EXIF is always kept.
     """
     narrator = Narrator(talk)
+    if output is None and not dry_run:
+        raise UsageError(
+            "received no folder for the aligned frames",
+            "expected --output FOLDER",
+            "--dry-run only looks, and writes nothing.",
+        )
     stack = load(source, focus, narrator)
+    admit_pass(stack, parse_size(resources.max_memory) if resources.max_memory else None)
+    if output is None or dry_run:
+        with narrator.bars() as progress, engine.use_threads(resources.threads):
+            _, found = align_stack(stack, options, progress)
+        narrator.say(found.summary())
+        for warning in found.warnings:
+            narrator.warn(warning)
+        narrator.result(found.table(stack.names), {"alignment": found.record(stack.names)})
+        return
     keep_apart(output, stack)
     names = file_names(stack)
-    admit_pass(stack, parse_size(resources.max_memory) if resources.max_memory else None)
     prepare_folder(output, [*names, export.RUN_RECORD], overwrite)
     (output / export.RUN_RECORD).unlink(missing_ok=True)
     with narrator.bars() as progress, engine.use_threads(resources.threads):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.export.result_files import picture_suffix
+from varfocus.export.tiff_exif import add_exif
 from varfocus.units import PixelSize
 
 _PNG_HEADER_BYTES = 33
@@ -93,7 +94,7 @@ def encode(path: Path, image: NDArray[Any], exif: bytes = b"", icc: bytes = b"")
     path : Path
         One of `suffixes` of the image's dtype.
     image, exif, icc
-        As for `picture`. TIFF takes the profile only.
+        As for `picture`.
 
     Returns
     -------
@@ -128,12 +129,18 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def _tiff(image: NDArray[Any], exif: bytes, icc: bytes) -> bytes:
-    del exif  # a TIFF would need its numbers rewritten as directories of its own
     import tifffile
 
     file = io.BytesIO()
-    photometric = "rgb" if image.ndim == 3 else "minisblack"
-    tifffile.imwrite(file, image, photometric=photometric, iccprofile=icc or None)
+    tifffile.imwrite(
+        file,
+        image,
+        bigtiff=bool(exif),  # as `add_exif` expects it
+        byteorder="<",
+        photometric="rgb" if image.ndim == 3 else "minisblack",
+        iccprofile=icc or None,
+    )
+    add_exif(file, exif)
     return file.getvalue()
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias
 
 POINTERS = (0x8769, 0x8825)
@@ -80,7 +79,7 @@ def _turned(value: bytes, kind: int) -> bytes:
     return b"".join(value[at : at + word][::-1] for at in range(0, len(value), word))
 
 
-def add_exif(path: Path, block: bytes) -> None:
+def add_exif(file: BinaryIO, block: bytes) -> None:
     """Put an EXIF block into a BigTIFF file that is complete otherwise.
 
     The directories of the shot and of the place are written at its end, and behind them the
@@ -88,31 +87,29 @@ def add_exif(path: Path, block: bytes) -> None:
 
     Parameters
     ----------
-    path : Path
-        A little-endian BigTIFF file with one image.
+    file : binary file
+        A little-endian BigTIFF file with one image, open for reading and writing.
     block : bytes
         The EXIF block; empty for none.
     """
     directories = parsed(block)
     if not directories:
         return
-    with path.open("r+b") as file:
-        (first,) = struct.unpack("<8xQ", file.read(16))
-        file.seek(first)
-        (count,) = struct.unpack("<Q", file.read(8))
-        present = [file.read(20) for _ in range(count)]
-        entries = {int.from_bytes(entry[:2], "little"): entry for entry in present}
-        texts = {
-            t: e for t, e in directories.pop(0).items() if e.kind == _TEXT and t not in entries
-        }
-        for pointer, directory in directories.items():
-            start = _end(file)
-            file.write(_laid_out(directory, start))
-            entries[pointer] = struct.pack("<HHQQ", pointer, _LONG8, 1, start)
+    file.seek(0)
+    (first,) = struct.unpack("<8xQ", file.read(16))
+    file.seek(first)
+    (count,) = struct.unpack("<Q", file.read(8))
+    present = [file.read(20) for _ in range(count)]
+    entries = {int.from_bytes(entry[:2], "little"): entry for entry in present}
+    texts = {t: e for t, e in directories.pop(0).items() if e.kind == _TEXT and t not in entries}
+    for pointer, directory in directories.items():
         start = _end(file)
-        file.write(_laid_out(texts, start, entries))
-        file.seek(8)
-        file.write(struct.pack("<Q", start))
+        file.write(_laid_out(directory, start))
+        entries[pointer] = struct.pack("<HHQQ", pointer, _LONG8, 1, start)
+    start = _end(file)
+    file.write(_laid_out(texts, start, entries))
+    file.seek(8)
+    file.write(struct.pack("<Q", start))
 
 
 def _end(file: BinaryIO) -> int:

@@ -164,7 +164,8 @@ class _TiffMap:
                     iccprofile=self._about.icc or None if number == 0 else None,
                     **options,
                 )
-        add_exif(self._temporary, self._about.exif)
+        with self._temporary.open("r+b") as file:
+            add_exif(file, self._about.exif)
 
     def _tiles(self, level: Array) -> Iterator[Array]:
         for tile in tiles(level.shape, TILE):
