@@ -455,6 +455,15 @@ def test_a_process_that_dies_is_a_lost_attempt(task):
     assert not [name for name in files_below(Path(task["output"]).parents[1]) if "part" in name]
 
 
+def test_what_a_dead_worker_left_of_the_same_task_is_in_nobodys_way(task):
+    part = Path(task["part"])
+    part.mkdir(parents=True)
+    (part / "depth.tif").write_bytes(b"half")
+    assert disturbed(task)["status"] == "done"
+    assert (Path(task["output"]) / "run.json").is_file()
+    assert not part.exists()
+
+
 def test_a_process_that_freezes_is_ended_at_the_time_limit(task):
     outcome = disturbed(task, signal.SIGSTOP, time_limit=3)
     assert outcome["status"] == "lost"

@@ -90,6 +90,8 @@ def _done(task: Message, answer: Callable[[Message], None], wait: Callable[[], M
 
     _go_to(task["folder"])
     job, output, part = Job.from_data(task["job"]), Path(task["output"]), Path(task["part"])
+    # A cluster gives the task of a worker that died to another, half-made results and all.
+    shutil.rmtree(part, ignore_errors=True)
     began = time.perf_counter()
     stack = job.open()
     keep_apart(output, stack)
