@@ -13,6 +13,7 @@ from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.cli.options import JobOptions, ResourceOptions, called_as
 from varfocus.cli.source import Frames, load
 from varfocus.errors import ParameterError
+from varfocus.export.direction import direction_in_words
 from varfocus.export.result_files import RESULT_FILES
 from varfocus.job import produce
 from varfocus.params import Params, Resources
@@ -66,6 +67,9 @@ def depth(
         )
     if written.alignment is not None:
         narrator.say(written.alignment.summary())
+    direction = direction_in_words(written.record.get("findings"))
+    if direction:
+        narrator.say(direction)
     for warning in written.record["warnings"]:
         narrator.warn(warning)
     narrator.result(_summary(written), written.record)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.export.charts import Series, chart, ticks
+from varfocus.export.direction import direction_in_words
 from varfocus.export.evidence import Witness
 from varfocus.export.figures import DEPTH_COLOURS, colour_range
 from varfocus.export.images import eight_bit
@@ -175,6 +176,7 @@ def _summary(found: Findings) -> str:
             f"It runs from {depth['minimum']:.4g} to {depth['maximum']:.4g} {counted}, and "
             f"{depth['direction']}."
         )
+    words += filter(None, [direction_in_words(record.get("findings"))])
     sure = _sure(found)
     verdict = (
         "Nearly all of it can be relied on"
@@ -388,17 +390,51 @@ depth; a flat or double-humped curve leaves the decision to the neighbours. {key
 
 
 def _alignment(record: dict[str, Any]) -> str:
-    """Plot how far each frame was moved, if the run moved any.
+    """Plot how far each frame was found from the reference, how sure that is, and what was done.
 
     ``record["alignment"]`` has ``model``, ``reason``, ``input_size`` and, for each of its
-    ``frames``, the ``matrix`` from pixels of the reference to pixels of the frame and why it was
-    ``left_out``, if it was.
+    ``frames``, the ``matrix`` from pixels of the reference to pixels of the frame, ``motion_px``
+    and ``standard_error_px`` where it was looked at, and why it was ``left_out``, if it was.
     """
     about = record.get("alignment") or {}
+    frames = about.get("frames", [])
+    used = [k for k, frame in enumerate(frames) if not frame["left_out"]]
+    cards = _motion_card(frames, used)
     if about.get("model", "none") == "none":
+        if not cards:
+            return ""
+        words = _e(f"Frames left in place: {about['reason']}.")
+    else:
+        cards += _map_cards(about, used)
+        lost = [
+            f"{frame['name']} was left out: {frame['left_out']}."
+            for frame in frames
+            if frame["left_out"]
+        ]
+        words = _e(" ".join([f"Model “{about['model']}”: {about['reason']}.", *lost]))
+    return f'<h2>Alignment</h2><p class="soft">{words}</p><div class="pair">{cards}</div>'
+
+
+def _motion_card(frames: list[dict[str, Any]], used: list[int]) -> str:
+    """Plot the motion that was found, and twice its standard error to either side."""
+    told = [k for k in used if frames[k].get("motion_px") is not None]
+    if not told:
         return ""
+    motion = np.array([frames[k]["motion_px"] for k in told], np.float64)
+    error = np.array([frames[k].get("standard_error_px") or np.nan for k in told], np.float64)
+    either = np.where(np.isnan(error), 0.0, 2.0 * error)
+    series = [
+        Series(told, np.maximum(motion - either, 0.0), "faint", 2),
+        Series(told, motion + either, "faint", 2),
+        Series(told, motion, "dots", 1),
+    ]
+    title, words = "Motion found", "of each frame against the reference, twice its standard error"
+    return _plot_card(series, "pixels", title, words)
+
+
+def _map_cards(about: dict[str, Any], used: list[int]) -> str:
+    """Plot by how much the maps in use displace and scale."""
     width, height = about["input_size"]["width"], about["input_size"]["height"]
-    used = [k for k, frame in enumerate(about["frames"]) if not frame["left_out"]]
     matrices = np.array([about["frames"][k]["matrix"] for k in used], np.float64)
     corner = np.array([[0, 0, 1], [width, 0, 1], [0, height, 1], [width, height, 1]], float).T
     moved = matrices @ corner
@@ -409,24 +445,25 @@ def _alignment(record: dict[str, Any]) -> str:
         (shift, "pixels", "Displacement", "of the corner of each frame that was moved farthest"),
         (scale, "percent", "Focus breathing", "how much larger the scene is in each frame"),
     )
-    cards = "".join(
-        '<figure class="card"><div class="plot">'
-        + chart(
-            [Series(used, values, "faint", 1), Series(used, values, "dots", 1)],
-            x_label="frame",
-            y_label=label,
-            alt=f"{title}: {words}, in {label}, over the frames",
+    return "".join(
+        _plot_card(
+            [Series(used, values, "faint", 1), Series(used, values, "dots", 1)], label, title, words
         )
-        + f"</div><figcaption><b>{title}</b>: {words}, in {label}.</figcaption></figure>"
         for values, label, title, words in plots
     )
-    lost = [
-        f"{frame['name']} was left out: {frame['left_out']}."
-        for frame in about["frames"]
-        if frame["left_out"]
-    ]
-    words = _e(" ".join([f"Model “{about['model']}”: {about['reason']}.", *lost]))
-    return f'<h2>Alignment</h2><p class="soft">{words}</p><div class="pair">{cards}</div>'
+
+
+def _plot_card(series: list[Series], label: str, title: str, words: str) -> str:
+    plot = chart(
+        series,
+        x_label="frame",
+        y_label=label,
+        alt=f"{title}: {words}, in {label}, over the frames",
+    )
+    return (
+        f'<figure class="card"><div class="plot">{plot}</div>'
+        f"<figcaption><b>{title}</b>: {words}, in {label}.</figcaption></figure>"
+    )
 
 
 def _convergence(trace: Trace | None) -> str:
