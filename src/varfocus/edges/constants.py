@@ -30,7 +30,7 @@ class RenderConstants:
     wider : float
         Weight of a Gaussian of twice that σ, which reaches where the first does not.
     faint : float
-        Weights below this count as zero.
+        Smallest weight that counts.
     covered : float
         Share of a pixel that must be covered by layers for their mean to count.
     """
