@@ -45,7 +45,7 @@ class OutputError(UsageError):
 
 
 class OutputExistsError(OutputError):
-    """The output is there already and overwriting was not asked for."""
+    """The output exists already, and overwriting was not requested."""
 
 
 class MissingExtraError(UsageError):
@@ -79,7 +79,7 @@ class NoFramesError(InputError):
 
 
 class TooFewFramesError(InputError):
-    """There are frames, but not enough of them to speak of focus."""
+    """There are frames, but too few to determine focus."""
 
 
 class UnreadableFrameError(InputError):
@@ -87,7 +87,7 @@ class UnreadableFrameError(InputError):
 
 
 class AmbiguousInputError(InputError):
-    """A file holds several stacks, and which one is meant was not said."""
+    """A file holds several stacks, and none of them was chosen."""
 
 
 class MixedFramesError(InputError):
@@ -121,7 +121,7 @@ class TooLargeError(VarfocusError):
 
 
 class SolverError(VarfocusError):
-    """The minimisation failed; the last good iterate comes along as ``state``.
+    """The minimisation failed; the last good iterate is kept as ``state``.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class SolverError(VarfocusError):
 
 
 class BatchError(VarfocusError):
-    """A batch has come to its end, and not all of its stacks could be done."""
+    """A batch has finished, but some of its stacks failed."""
 
     exit_code = 6
 

@@ -52,7 +52,7 @@ class Rectangle(NamedTuple):
         return inside and self.top < self.bottom <= shape[0]
 
     def common(self, other: Rectangle) -> Rectangle:
-        """Return what two rectangles have in common; width or height is 0 if that is nothing."""
+        """Return the intersection of two rectangles; width or height is 0 if it is empty."""
         left, top = max(self.left, other.left), max(self.top, other.top)
         right, bottom = min(self.right, other.right), min(self.bottom, other.bottom)
         return Rectangle(left, top, max(right - left, 0), max(bottom - top, 0))

@@ -39,7 +39,7 @@ class Job:
     report : bool
         Write ``report.html``.
     keep_gps : bool
-        Let the fused image tell where the frames were taken.
+        Keep in the fused image where the frames were taken.
     tiled_format : {"tiff", "zarr"}
         Format of maps that do not fit into memory.
     """
@@ -71,7 +71,7 @@ class Job:
         return {k: str(v) if isinstance(v, Path) else v for k, v in options.items()}
 
     def as_data(self) -> dict[str, Any]:
-        """Return what `from_data` needs to make the same job, as JSON can carry it."""
+        """Return what `from_data` needs to make the same job, as plain data for JSON."""
         focus = {k: str(v) if isinstance(v, Path) else v for k, v in asdict(self.focus).items()}
         return {
             "source": list(self.source),
@@ -119,7 +119,7 @@ def to_command(job: Job, output: str) -> str:
         flag = name.replace("_", "-")
         if isinstance(value, bool):
             words.append(f"--{flag}" if value else f"--no-{flag}")
-        elif str(value).startswith("-"):  # not to be taken for another option
+        elif str(value).startswith("-"):  # or it would be taken for another option
             words.append(f"--{flag}={value}")
         else:
             words += [f"--{flag}", str(value)]
@@ -154,15 +154,15 @@ def produce(
     command : str
         The command that asked for it, for the record.
     timed : bool
-        Put the time it took on record. Without it the same job leaves the same bytes every time.
+        Record the time it took. Without it the same job leaves the same bytes every time.
     resources : Resources
         Threads and memory it may use.
     progress : callable
         Listener.
     say : callable
-        Told in words, before it begins, if the stack is worked through in tiles.
+        Called with one line of text before work begins, if the stack is processed in tiles.
     planned : Plan, optional
-        From `Job.plan`; by default that is asked here.
+        From `Job.plan`; by default it is made here.
 
     Returns
     -------

@@ -24,13 +24,13 @@ MeasureName: TypeAlias = Literal[
 ]
 if TYPE_CHECKING:
     FocusMeasure: TypeAlias = MeasureName | str | Callable[[Any], Any]
-else:  # what the command line and the page offer; names that were registered, and functions, too
+else:  # offered by the command line and the page; registered names and functions are accepted, too
     FocusMeasure = MeasureName
 DEFAULT_MEASURE: MeasureName = "mlap"
 MEASURE_NAMES: set[str] = set(get_args(MeasureName))
 """Names that `SharpnessParams` takes; `varfocus.contrast.register` adds to them."""
 FUNCTION = "function:"
-"""What a record has before the name of a focus measure that was a function."""
+"""Prefix, in a record, of the name of a focus measure that was a function."""
 Normalisation: TypeAlias = Literal["relative", "absolute", "none"]
 Solver: TypeAlias = Literal["pyramid", "admm", "forward-backward", "penalty"]
 Regulariser: TypeAlias = Literal["tv", "huber", "tgv", "weighted"]
@@ -64,7 +64,7 @@ class SharpnessParams:
         if isinstance(self.measure, str) and self.measure.startswith(FUNCTION):
             raise ParameterError(
                 f"received measure = {self.measure!r}, a Python function of an earlier run",
-                "expected a name: a record has the name of a function, and not what it does",
+                "expected a name: a record keeps the name of a function, not its code",
                 "Repeat the run in Python: reconstruct(stack, measure=the_function, ...).",
             )
         _one_of("measure", self.measure, tuple(sorted(MEASURE_NAMES)))
@@ -126,7 +126,7 @@ class StartParams:
     start_window
         Side in pixels of the window over which contrast is averaged for the first guess.
     start_blur
-        Side in pixels of the mean filter that takes the extremes off the first guess.
+        Side in pixels of the mean filter that removes extremes from the first guess.
     """
 
     start_window: int = 15
@@ -151,9 +151,9 @@ class SolverParams:
         compares it with.
     iterations
         Number of iterations. For "pyramid", 400 stands for its own schedule over all levels,
-        and other numbers lengthen or shorten it; tolerance plays no part there.
+        and other numbers lengthen or shorten it; tolerance has no effect there.
     tau
-        Step size τ of the linearisation. Forward–backward splitting wants a smaller one, about 2.
+        Step size τ of the linearisation. Forward–backward splitting needs a smaller one, about 2.
     lam
         Initial coupling λ of d and g.
     growth
@@ -162,16 +162,16 @@ class SolverParams:
         Stop when the root-mean-square change per pixel of d and g falls below this; 0 never stops
         early. Since λ grows, a small change is no proof of a good minimum: look at the energy.
     regulariser
-        What α weighs: total variation as in the paper, or one of its kin: "huber" and "tgv" leave
+        What α weighs: total variation as in the paper, or a variant: "huber" and "tgv" leave
         no stairs on slopes, "weighted" prefers jumps at edges of the picture. All but "tv" run on
-        the solver "admm", which then stands in for "pyramid".
+        the solver "admm", which then replaces "pyramid".
     huber_slope
         For "huber": slopes up to this, in units of the axis [−10, 10] per pixel, are smooth.
     tgv_ratio
         For "tgv": cost of a kink relative to that of a jump, in pixels.
     bregman
-        Rounds of Bregman iteration after the first, which give back contrast that α has taken;
-        choose α some times larger for them. On the solver "admm", too.
+        Rounds of Bregman iteration after the first, which restore contrast that α has removed;
+        choose α several times larger with them. They, too, run on the solver "admm".
     """
 
     alpha: float = 0.125
@@ -207,7 +207,7 @@ class SolverParams:
                 )
                 raise ParameterError(
                     f"received solver = {self.solver!r} with {what}",
-                    "expected the solver 'admm': the others know plain total variation only",
+                    "expected the solver 'admm': the others support plain total variation only",
                     "Leave the solver out.",
                 )
             object.__setattr__(self, "solver", "admm")
@@ -250,14 +250,14 @@ class RobustParams:
     Parameters
     ----------
     smoothness
-        How much neighbours agree: 1 suits most stacks, 2 is smoother, ½ keeps more detail and
-        noise.
+        How strongly neighbours are made to agree: 1 suits most stacks, 2 is smoother, ½ keeps more
+        detail and noise.
     coordinate
         Axis on which contrast peaks are symmetric: "position" for a microscope's z-steps,
-        "reciprocal" for the distances of a camera (1/F), "frames" for neither; "auto" finds out
+        "reciprocal" for the distances of a camera (1/F), "frames" for neither; "auto" decides
         from the stack, and prefers known positions.
     unknown
-        What pixels get that nothing in the stack determines: "fill" continues their neighbours,
+        Depth of pixels that nothing in the stack determines: "fill" continues their neighbours,
         "nan" marks them.
     edges
         Whether pixels beside depth jumps are put on the side that explains the frames better:
@@ -277,8 +277,9 @@ class RobustParams:
     huber
         Refinement: slopes up to this many peak widths per pixel are smoothed without stairs.
     tgv
-        Refinement: above 0, TGV instead of Huber-TV, with a kink as dear as this many pixels of a
-        jump's length: no stairs on slanted and curved surfaces, at several times the time. 1 to 4.
+        Refinement: above 0, TGV instead of Huber-TV, where a kink costs as much as this many pixels
+        of a jump's length. No stairs on slanted and curved surfaces, but several times slower; 1 to
+        4 are useful.
     cut
         Refinement: jumps of the start above this many peak widths are kept.
     refinement
@@ -317,12 +318,12 @@ class FuseParams:
     Parameters
     ----------
     sharper
-        How many times as sharp as what the depth points to another frame must be to be used
-        instead; this rescues thin things that the depth map misses. 0: never, but for the few
-        pixels beside a jump.
+        How many times as sharp another frame must be as the one that the depth points to, to be
+        used instead; this rescues thin objects that the depth map misses. 0: never, except for the
+        few pixels beside a jump.
     front
-        Pixels by which near things are extended over what lies behind them, the first frame being
-        the nearest: for opaque things with outlines that show the background through.
+        Pixels by which near objects are extended over what lies behind them, the first frame being
+        the nearest: for opaque objects whose outlines show the background.
     """
 
     sharper: float = 1.5
@@ -342,7 +343,7 @@ class AlignParams:
     ----------
     align
         How frames may move: "auto" finds shift, rotation and scale, and leaves an aligned stack
-        as it is; "none" leaves any as it is; or the kind of map: "shift", "similarity" (shift,
+        as it is; "none" never moves frames; or the kind of map: "shift", "similarity" (shift,
         rotation, scale), "affine", "homography".
     reference
         Number, from 0, of the frame that the others are brought to; by default the middle one.
@@ -376,7 +377,7 @@ class AlignParams:
 
 @dataclass(frozen=True)
 class AreaParams:
-    """What counts of the frames, the same for every method.
+    """Which part of the frames counts, the same for every method.
 
     Parameters
     ----------
@@ -512,7 +513,7 @@ class Params:
 
 @dataclass(frozen=True)
 class Resources:
-    """What a run may use; no influence on the result.
+    """What a run may use; this does not affect the result.
 
     Parameters
     ----------
@@ -520,7 +521,7 @@ class Resources:
         Number of threads; by default the environment variable VARFOCUS_THREADS, or all cores.
     max_memory
         Memory that may be used beyond the frames in memory, such as 4GB; by default 60 % of what
-        is free. What does not fit is worked through in tiles, with the same result, or refused
+        is free. What does not fit is processed in tiles, with the same result, or refused
         before it starts.
     """
 
@@ -538,14 +539,14 @@ class Resources:
 
 @dataclass(frozen=True)
 class Limits:
-    """How large files may be: what they claim is held against this before anything is decoded.
+    """How large files may be: what they claim is checked against this before anything is decoded.
 
     Parameters
     ----------
     max_side
         Pixels along one side of a frame.
     max_pixels
-        Pixels in one frame, unless its file allows to decode it in parts.
+        Pixels in one frame, unless its file can be decoded in parts.
     max_frames
         Frames in one stack.
     max_file_size
@@ -592,7 +593,7 @@ STAGES_OF_METHOD: Mapping[str, tuple[str, ...]] = {
 
 
 def _plain(stage: object, name: str) -> Any:
-    """Return a parameter as JSON can carry it: of a function its qualified name."""
+    """Return a parameter as plain data for JSON; of a function, its qualified name."""
     value = getattr(stage, name)
     if not callable(value):
         return value
@@ -655,4 +656,4 @@ def _rectangle(value: object) -> Rectangle:
 
 
 DEFAULT_LIMITS = Limits()
-"""What holds unless something else is asked for."""
+"""Limits that hold by default."""

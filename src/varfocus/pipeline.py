@@ -39,7 +39,7 @@ from varfocus.result import Result
 from varfocus.stack import ArrayFrame, FocusStack, Frame, FrameWindow
 
 END_SHARE = 0.25
-"""Share of the pixels at one end, beyond what a slope would have there, that a run warns of."""
+"""A run warns if more pixels than this share, beyond those of a slope, lie at one end."""
 
 CONFIDENCE_WEIGHTS = {
     "paper": (4.13, 2.77, 0.59),
@@ -80,9 +80,9 @@ def reconstruct(
         Number of threads; by default ``VARFOCUS_THREADS``, or as many as there are processors.
         The result does not depend on it.
     max_memory : str, optional
-        Such as "4GB"; by default 60 % of what is free. What does not fit is worked through in
-        tiles: the arrays of the result are then mapped from files without names in ``TMPDIR`` or
-        ``/var/tmp``, which vanish with it. Results that should stay are better written by
+        Such as "4GB"; by default 60 % of what is free. What does not fit is processed in tiles: the
+        arrays of the result are then mapped from files without names in ``TMPDIR`` or ``/var/tmp``,
+        which vanish with it. Results that should stay are better written by
         `varfocus.reconstruct_into`. What does not fit in tiles either is refused beforehand.
     progress : callable
         Called as ``progress(stage, done, total)``; may raise to cancel.
@@ -140,7 +140,7 @@ def run(
     resources : Resources
         Threads and memory it may use.
     kept : Kept, optional
-        What earlier runs of the same stack have left: a change of the smoothness alone then needs
+        What earlier runs of the same stack left behind: a change of the smoothness alone then needs
         neither alignment nor contrast again. Costs the memory to hold it; not used in tiles.
     sketch : bool
         For small frames, to answer at once: depth jumps are not sharpened, and every pixel of the
@@ -148,9 +148,9 @@ def run(
     counts : ndarray of shape (H, W), bool, optional
         Which pixels of the frames count; by default what the mask of `params` says.
     planned : Plan, optional
-        How to go about it, from `varfocus.plan.plan`; by default that is asked here.
+        How to process the stack, from `varfocus.plan.plan`; by default it is made here.
     folder : Path, optional
-        Where scratch files may lie if the image is worked through in tiles; they have no names, and
+        Where scratch files may lie if the image is processed in tiles; they have no names, and
         vanish with the result. By default `varfocus.canvas.scratch.scratch_folder`.
 
     Returns
@@ -199,16 +199,16 @@ def run(
 
 
 def _found(stack: FocusStack, params: Params, planned: Plan, progress: Progress) -> Alignment:
-    """Return how the frames are aligned, or that they are taken to be."""
+    """Return the alignment of the frames, or the assumption that they are aligned."""
     if planned.aligns:
         return align(stack, params.align, progress)[1]
     if params.align.align == "none":
         return Alignment.untouched(stack, "alignment was switched off")
     note = (
         f"frames of {math.prod(stack.shape) / 1e6:.0f} megapixels that do not fit into memory were "
-        "taken to be aligned. Align them before they are stitched if they are not."
+        "assumed to be aligned. If they are not, align them before they are stitched."
     )
-    return Alignment.untouched(stack, "they were taken to be aligned", note)
+    return Alignment.untouched(stack, "they were assumed to be aligned", note)
 
 
 def _applied(
@@ -225,7 +225,7 @@ def _applied(
 def _spread(
     stack: FocusStack, planned: Plan, folder: Path | None, progress: Progress
 ) -> tuple[FocusStack, Canvas]:
-    """Return where the maps will live, and frames of which parts can be read if it is in tiles."""
+    """Return where the maps will live and, for tiles, frames that can be read in parts."""
     if planned.side is None:
         return stack, Whole(stack.shape)
     folder = folder or scratch_folder()
@@ -233,15 +233,15 @@ def _spread(
     if free < planned.disk:
         raise TooLargeError(
             f"{folder}: {units.size_words(free)} of disk space are free",
-            f"expected at least {units.size_words(planned.disk)} for files in between",
+            f"expected at least {units.size_words(planned.disk)} for temporary files",
             "Choose a folder on a larger disk with -o; in Python, set TMPDIR to one or use "
             "reconstruct_into.",
         )
     scratch = Scratch(folder)
-    if stack.windowed:  # not to be decoded whole, not even by a tile that sees all of it
+    if stack.windowed:  # never to be decoded whole, not even by a tile that sees all of it
         everything = Rectangle.whole(stack.shape).window
         frames: list[Frame] = [FrameWindow(frame, *everything) for frame in stack.frames]
-    else:  # decoded once, for files without parts are decoded whole
+    else:  # decoded once, because files without parts are decoded whole
         pixels = scratch.empty((len(stack), *stack.frames[0].shape), stack.dtype)
         frames = []
         for k, frame in enumerate(track(stack, "unpacking", len(stack), progress)):
@@ -384,9 +384,9 @@ def estimate(
     progress : callable
         Listener.
     room : int, optional
-        Bytes that the volumes of the robust method may take; None: as much as they like.
+        Bytes that the volumes of the robust method may take; None for no limit.
     kept : Kept, optional
-        What earlier calls on the same stack have left.
+        What earlier calls on the same stack left behind.
     canvas : Canvas, optional
         Where maps are kept; by default in memory.
 
@@ -415,7 +415,7 @@ class Kept:
     def once(self, what: str, key: object, make: Callable[[], Any]) -> Any:
         """Return what was made under this key the last time, or make it.
 
-        What was made later rests on it, and is made again too.
+        What was made later depends on it, and is made again, too.
         """
         known = self._known.get(what)
         if known is None or known[0] != key:
@@ -427,24 +427,24 @@ class Kept:
 
 
 def doubtful(share: float) -> list[str]:
-    """Say so if nothing in the stack determines the depth of most pixels, given who is known."""
+    """Warn if nothing in the stack determines the depth of most pixels, given which are known."""
     if share >= 0.5:
         return []
     return [
-        f"no more than noise speaks for the depth of {1.0 - share:.0%} of the pixels: they follow "
+        f"the depth of {1.0 - share:.0%} of the pixels has no support beyond noise: they follow  "
         'their neighbours. unknown="nan" marks them.'
     ]
 
 
 def out_of_range(share: tuple[float, float], n: int) -> list[str]:
-    """Say so if many pixels are sharpest at an end of the stack: they may lie beyond it."""
+    """Warn if many pixels are sharpest at an end of the stack: they may lie beyond it."""
     end = int(np.argmax(share))
     # A surface spread evenly over the range has ½/(n − 1) of its pixels within ½ frame of an end.
     if share[end] < END_SHARE + 0.5 / (n - 1):
         return []
     return [
         f"{share[end]:.0%} of the pixels are sharpest in the {('first', 'last')[end]} frame: the "
-        "surface may go on beyond the range of focus. More frames at that end would tell."
+        "surface may go on beyond the range of focus. More frames at that end would show it."
     ]
 
 

@@ -1,15 +1,16 @@
 """One decision before a job begins: which method, as a whole or in tiles, how much memory and disk.
 
-Asked once by whoever begins a job (``varfocus depth``, ``fuse`` and ``batch``, the page, Python)
+Made once by whoever begins a job (``varfocus depth``, ``fuse`` and ``batch``, the page, Python)
 and obeyed from there on, so that the same stack and memory give the same result everywhere.
 
 Memory is estimated in bytes per pixel. ``paper``: a fixed number, whatever the number of frames,
-because frames go through one by one. ``classic``: 4 bytes per pixel and frame more, for it keeps
-the focus volume. ``robust`` keeps contrast at two scales, 2 bytes each per pixel and frame, and two
-volumes of depth labels, of which bands of rows suffice; its edge stage holds up to 16 frames. Array
-code needs twice the contrast, and 16 bytes per pixel and label for volumes that it holds whole.
+because frames go through one by one. ``classic``: 4 bytes per pixel and frame more, because it
+keeps the focus volume. ``robust`` keeps contrast at two scales, 2 bytes each per pixel and frame,
+and two volumes of depth labels, of which bands of rows suffice; its edge stage holds up to 16
+frames. Array code needs twice the contrast, and 16 bytes per pixel and label for volumes that it
+holds whole.
 
-What does not fit as a whole is worked through in tiles, with the same result: maps then lie on
+What does not fit as a whole is processed in tiles, with the same result: maps then lie on
 disk.
 Some minimisers see the whole image at once; what they take must fit into memory even so.
 """
@@ -64,8 +65,8 @@ ALIGNING_FRAMES = 5
 """Frames that must fit into memory for the stack to be aligned."""
 
 LARGEST_PICTURE = int((robust.MOST_MAGNIFIED * robust.REFERENCE_SIZE) ** 2)
-"""Pixels of what is still one picture. Beyond that, registration on shrunk frames is less exact
-than the stage of a microscope, and would move frames that are aligned."""
+"""Largest frame that is registered, in pixels. Beyond that, registration on shrunk frames is less
+exact than the stage of a microscope, and would move frames that are aligned."""
 
 SIDES = (4096, 3072, 2048, 1536, 1024, 512)
 """Sides of tiles that are tried, in pixels."""
@@ -78,7 +79,7 @@ REMEDIES = "Scale or crop the frames, free some memory, or raise --max-memory."
 
 @dataclass(frozen=True)
 class Plan:
-    """How a stack will be worked through.
+    """How a stack will be processed.
 
     Attributes
     ----------
@@ -91,9 +92,9 @@ class Plan:
     memory : int
         Bytes of memory that it will take at most.
     disk : int
-        Bytes of disk space that are needed in between.
+        Bytes of temporary disk space that are needed.
     aligns : bool
-        False if frames that do not fit into memory are taken to be aligned.
+        False if frames that do not fit into memory are assumed to be aligned.
     warnings : tuple of str
         What differs from what was asked for, in words.
     words : str
@@ -116,10 +117,11 @@ def plan(
     resources: Resources = Resources(),
     limits: Limits = DEFAULT_LIMITS,
 ) -> Plan:
-    """Decide how a stack is worked through.
+    """Decide how a stack is processed.
 
-    As a whole if it fits; else in tiles, with the same result; else, for tiles have a least size,
-    with less: ``robust`` without its edge stage, or, where the method was left open, ``paper``.
+    As a whole if it fits; else in tiles, with the same result; else, because tiles have a least
+    size, with less: ``robust`` without its edge stage, or, where the method was left open,
+    ``paper``.
 
     Parameters
     ----------
@@ -161,7 +163,7 @@ def plan(
             return replace(_whole(part, lesser, allowed), warnings=(note,))
     if needed_bytes(part, wanted) > OVERHEAD:
         raise refusal
-    raise _too_large(part, wanted, limit)  # so small that tiles are of no use
+    raise _too_large(part, wanted, limit)  # so small that tiles would not help
 
 
 def admit(stack: FocusStack, params: Params, limit: int | None) -> None:
@@ -275,7 +277,7 @@ def _fixed_bytes(stack: FocusStack, params: Params) -> int:
     # The fused image, once in float32 and once in its own type.
     fused = stack.channels * 4 + per_frame
     ahead = (DECODED_AHEAD + 1) * per_frame
-    # Depth is done with when the fusion begins.
+    # Depth is finished when the fusion begins.
     working = max(BYTES_PER_PIXEL[params.method] + volume, _fusing(stack))
     return math.prod(stack.shape) * (working + fused + ahead)
 
@@ -309,7 +311,7 @@ def _volumes(stack: FocusStack, room: int, on_disk: bool = False) -> int:
 
 
 def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
-    """Plan to work through a stack in tiles within `allowed` bytes, whether it must be or not.
+    """Plan to process a stack in tiles within `allowed` bytes, whether it must be or not.
 
     Parameters
     ----------
@@ -365,8 +367,8 @@ def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
     disk = disk_bytes(part, params, usable, unpacked=aligns or not stack.windowed)
     words = (
         f"{told} would need {units.size_words(needed)} of memory and may use "
-        f"{units.size_words(allowed)}: they are worked through in tiles of {side}×{side}, with "
-        f"{units.size_words(disk)} of disk space in between"
+        f"{units.size_words(allowed)}: they are processed in tiles of {side}×{side}, with "
+        f"{units.size_words(disk)} of temporary disk space"
     )
     # Tiles and bands are made as large as fits.
     return Plan(params, side, usable, allowed, disk, aligns, words=words)

@@ -1,4 +1,4 @@
-"""How the library tells what it is doing, without knowing who listens.
+"""How the library reports what it is doing, without knowing who listens.
 
 A listener is any function ``progress(stage, done, total)``. To cancel the work, the listener
 raises; the library lets the exception through and leaves nothing half done behind.
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """Listen to nothing: the default."""
+    """Ignore every report: the default."""
 
 
 def track(items: Iterable[T], stage: str, total: int, progress: Progress) -> Iterator[T]:
@@ -25,7 +25,7 @@ def track(items: Iterable[T], stage: str, total: int, progress: Progress) -> Ite
     Parameters
     ----------
     items : iterable
-        What is worked through.
+        What is processed.
     stage : str
         What the work is called, for people.
     total : int
@@ -50,7 +50,7 @@ def throttled(listener: Progress, seconds: float) -> Progress:
     Parameters
     ----------
     listener : callable
-        Hears of what is passed on.
+        Receives what is passed on.
     seconds : float
         Time between two reports of one stage, at least; its last report always comes.
     """

@@ -60,7 +60,8 @@ class Result:
         Standard error of the depth in `unit` where it is not grossly wrong (how likely that is,
         `confidence` says); None for methods that do not know it.
     known : ndarray of shape (H, W), bool, or None
-        False where no more than noise speaks for the depth; None for methods that cannot tell.
+        False where the evidence for the depth does not exceed noise; None for methods that cannot
+        tell.
     findings : dict or None
         What the method found out about the stack, such as the focus coordinate.
     alignment : Alignment or None
@@ -147,11 +148,11 @@ class Result:
         asked : mapping, optional
             The options that differ from their defaults, for the record.
         timed : bool
-            Put the time it took on record; without it, equal results are equal files.
+            Record the time it took; without it, equal results are equal files.
         report : bool
             Write ``report.html`` too, for which the frames are read once more.
         keep_gps : bool
-            Let the fused image tell where the frames were taken; the rest of the first frame's
+            Keep in the fused image where the frames were taken; the rest of the first frame's
             EXIF, and its colour profile, are always kept.
         tiled_format : {"tiff", "zarr"}
             Format of maps that do not fit into memory: tiled BigTIFF, or OME-Zarr.
@@ -262,7 +263,7 @@ class Result:
         )
 
     def _witnesses(self, confidence: NDArray[np.float32], factor: int) -> list[Witness]:
-        """Return contrast curves at telling pixels, placed in maps that are smaller by a factor."""
+        """Return contrast curves at chosen pixels, placed in maps that are smaller by a factor."""
         seen = self.index[factor // 2 :: factor, factor // 2 :: factor]
         seen = seen[: confidence.shape[0], : confidence.shape[1]]
         places = telling_places(seen, confidence[: seen.shape[0], : seen.shape[1]])
@@ -291,7 +292,7 @@ class Result:
         }
 
     def _figures(self) -> Figures:
-        """Return what run.json tells of the maps, looked through a block at a time."""
+        """Return what run.json says about the maps, computed a block at a time."""
         canvas = self._canvas
         low, high, unknown, confidence, sure, counting = math.inf, -math.inf, 0, 0.0, 0, 0
         for depth, likely in canvas.blocks(self.depth, self.confidence):
@@ -344,7 +345,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Figures:
-    """What run.json tells of the maps: depth in its unit, numbers of pixels, and the sure share."""
+    """What run.json says about the maps: depth in its unit, pixel counts, and the sure share."""
 
     minimum: float | None
     maximum: float | None
@@ -363,7 +364,7 @@ def run_record(
     command: str = "",
     asked: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return what run.json says of every kind of run, and an empty place for input and alignment.
+    """Return what run.json says about any run, with empty places for input and alignment.
 
     Parameters
     ----------

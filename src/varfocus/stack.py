@@ -72,7 +72,7 @@ class WindowedFrame(Frame, Protocol):
 
     @property
     def windowed(self) -> bool:
-        """False if the file is such that all of it must be decoded after all."""
+        """False if the file can only be decoded as a whole."""
 
     def read_window(self, rows: slice, columns: slice) -> NDArray[Any]:
         """Decode these rows and columns, slices with a start and a stop within the frame."""
@@ -173,7 +173,7 @@ class FocusStack:
     pixel_size : PixelSize, optional
         Size of a pixel in the scene, across the optical axis.
     focus_origin, pixel_size_origin : str
-        Who says so: "given", "OME PhysicalSizeZ", …; empty where nothing is known.
+        Their source: "given", "OME PhysicalSizeZ", …; empty where nothing is known.
     hints : sequence of str
         What the files say about focus that is not trusted enough to be used.
     inverted : bool
@@ -310,7 +310,7 @@ class FocusStack:
         return tuple(frame.name for frame in self.frames)
 
     def read(self, k: int) -> NDArray[Any]:
-        """Decode frame `k` as stored and make sure it is what it promised to be.
+        """Decode frame `k` as stored and check that it is what its header says.
 
         Parameters
         ----------
@@ -405,8 +405,7 @@ class FocusStack:
             One position per frame; None keeps those that the stack has.
         unit : str, optional
             Unit of the positions; without positions, the one to convert to.
-        origin : str
-            Who says so.
+        origin : str Source of the positions.
 
         Returns
         -------
@@ -431,7 +430,7 @@ class FocusStack:
         assert self.focus is not None
         if self.unit in METRES and unit in METRES:
             return replace(self, focus=convert(self.focus, self.unit, unit), unit=unit)
-        return replace(self, unit=unit)  # a name is all that is known of one of them
+        return replace(self, unit=unit)  # one of them is only a name, without a known length
 
     def cropped(self, box: tuple[int, int, int, int]) -> FocusStack:
         """Return a rectangle of every frame.
@@ -481,7 +480,7 @@ class FocusStack:
         return part
 
     def with_pixel_size(self, size: PixelSize, origin: str = "given") -> FocusStack:
-        """Return the same frames with this pixel size, and who says so."""
+        """Return the same frames with this pixel size, and its source."""
         return replace(self, pixel_size=size, pixel_size_origin=origin)
 
 

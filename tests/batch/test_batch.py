@@ -209,7 +209,7 @@ def test_a_json_manifest_says_the_same(tmp_path):
         ("stack,smothness\na,1\n", "Did you mean 'smoothness'?"),
         ("stack,smoothness\na,1,2\n", "line 2: received 3 cells"),
         ("stack,name\na,../b\n", "line 2: received the name '../b'"),
-        ("stack,name\na,x\nb,X\n", "line 3: the name 'X' is taken by"),
+        ("stack,name\na,x\nb,X\n", "line 3: the name 'X' is already used by"),
         ("path,smoothness\na,1\n", "line 1: received the heading"),
         ("stack\n", "lists no stack"),
         ("", "line 1"),
@@ -539,7 +539,7 @@ def test_an_interrupted_batch_leaves_whole_results_and_goes_on(plate, done, tmp_
     assert products(output).items() <= products(done[0]).items() or how == signal.SIGKILL
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert "The same command goes on from here." in said
+        assert "The same command continues from here." in said
         assert "Traceback" not in said
     summary = batch.run(plate[0], output, workers=1, report=False)
     assert first.items() <= times(output).items() or how == signal.SIGKILL

@@ -239,7 +239,7 @@ def test_pictures_are_aligned_first(border, tmp_path):
 def test_mosaics_are_taken_to_be_aligned(stack, tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "LARGEST_PICTURE", 1000)
     done = in_small_tiles(stack, Params.from_keywords("robust", edges="off"), tmp_path)
-    assert any("taken to be aligned" in warning for warning in done.record["warnings"])
+    assert any("assumed to be aligned" in warning for warning in done.record["warnings"])
     assert done.record["alignment"]["model"] == "none"
 
 

@@ -311,7 +311,7 @@ def test_a_result_comes_back_from_its_folder(ramp, tmp_path):
 
 
 def test_missing_parts_are_named(ramp, tmp_path):
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         load_result(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"holds no run\.json"):
         load_result(tmp_path)

@@ -374,7 +374,7 @@ def test_evaluate_for_programs(capsys, tmp_path):
         (["--seeds", "0"], 2, ["--seeds 0", "at least 1"]),
         (["--scenes", "pyramid"], 2, ["--scenes pyramid", "cone-known"]),
         (["--scenes", "none"], 2, ["no folder", "something to evaluate"]),
-        (["nowhere"], 3, ["nowhere: is no folder"]),
+        (["nowhere"], 3, ["nowhere: is not a folder"]),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_any_work(capsys, tmp_path, arguments, code, words):

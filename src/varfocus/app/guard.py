@@ -1,7 +1,7 @@
 """Who may talk to the page's server: this machine's user, from the page itself, and nobody else.
 
 A server on the loopback address can be reached by every program of the machine and, through the
-user's browser, by every web page he visits. Hence four checks before anything else happens:
+user's browser, by every web page they visit. Hence four checks before anything else happens:
 
 - **Host** must be the address that was printed, which defeats DNS rebinding;
 - **Origin**, where the browser sends one, must be that address exactly, and it must be sent with
@@ -110,8 +110,8 @@ class Guard:
     def _welcome(headers: Headers) -> Response:
         """Return what leads on to the page once the cookie is set.
 
-        Whoever comes from elsewhere, such as the file that `varfocus app` opens, is not followed by
-        a strict cookie through a redirection, but is from a page of this server's own.
+        A browser sent here from elsewhere, such as by the file that `varfocus app` opens, does not
+        send a strict cookie after a redirection, but does from a page of this server.
         """
         if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
             return RedirectResponse("/", 303)

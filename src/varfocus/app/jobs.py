@@ -38,13 +38,13 @@ Maps: TypeAlias = dict[str, NDArray[np.float32]]
 """Maps of one size by name."""
 
 PREVIEW_SIDE = 448
-"""Longest side in pixels at which a change is answered at once, at most."""
+"""Longest side in pixels, at most, at which a change is answered at once."""
 
 PREVIEW_VOXELS = 1_500_000
-"""Pixels of all frames together at which a change is answered at once, at most."""
+"""Pixels of all frames together, at most, at which a change is answered at once."""
 
 LOOKED_AT = 2**26
-"""Pixels of a map of which the range of colours is found, at most about so many."""
+"""About as many pixels of a map, at most, are used to find its range of colours."""
 
 HELD_BYTES = 768 << 20
 """Stacks up to this size are held in memory, to answer clicks at once."""
@@ -76,7 +76,7 @@ class Bench:
     kept: tuple[object, pipeline.Kept] | None = None
 
     def known(self, key: object) -> pipeline.Kept:
-        """Return what earlier runs of the same frames have left."""
+        """Return what earlier runs of the same frames left behind."""
         if self.kept is None or self.kept[0] != key:
             self.kept = key, pipeline.Kept()
         return self.kept[1]
@@ -133,7 +133,7 @@ class Job(Protocol):
     """Number under which the outcome is reported."""
 
     newest: str
-    """Of waiting jobs with the same word only the newest is done; "" for jobs that all count."""
+    """Of waiting jobs with the same word only the newest is done; "" if all are to be done."""
 
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
         """Do it and return what to report, as plain data."""
@@ -141,7 +141,7 @@ class Job(Protocol):
 
 @dataclass(frozen=True)
 class Probe:
-    """Look at an uploaded file; a decoder that it crashes takes no more than the worker along.
+    """Inspect an uploaded file; if it crashes a decoder, only the worker is lost.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ class Solve:
 
 @dataclass(frozen=True)
 class Save:
-    """Write what was solved last as ``varfocus depth`` would; a newer change makes it needless.
+    """Write what was solved last as ``varfocus depth`` would; a newer change makes it superfluous.
 
     Parameters
     ----------
@@ -501,7 +501,7 @@ class Measure:
         return {
             "title": "Roughness (ISO 25178)",
             "rows": [*rows, ["Valid", share]],
-            "note": "A plane taken off; pixels of confidence below 0.5 left out.",
+            "note": "A plane subtracted; pixels of confidence below 0.5 left out.",
         }
 
 

@@ -1,6 +1,6 @@
 """The worker process of the page: jobs of `varfocus.app.jobs`, one after another.
 
-`varfocus.app.queue` starts it and hears of it.
+`varfocus.app.queue` starts it and receives its reports.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Superseded(Exception):  # noqa: N818  (nothing went wrong)
 
 
 def main() -> None:
-    """Work through jobs until the other end hangs up."""
+    """Run jobs until the other end closes the connection."""
     line = Line()
     if "--background" in sys.argv and hasattr(os, "nice"):  # not on Windows
         os.nice(10)
-    from varfocus.app.jobs import Bench  # numerics: after the line is there
+    from varfocus.app.jobs import Bench  # numerics: once the connection exists
 
     bench, waiting = Bench(), list[Any]()
     while True:

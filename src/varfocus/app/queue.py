@@ -18,10 +18,10 @@ from varfocus.errors import TooLargeError
 from varfocus.workers import Limits, Lost, Watch, Worker
 
 Report = dict[str, Any]
-"""What a worker says: ``id``, ``kind`` ("progress", "done", "failed", "dropped"), particulars."""
+"""What a worker says: ``id``, ``kind`` ("progress", "done", "failed", "dropped"), details."""
 
 MOST_SILENT = 900.0
-"""Seconds after which a job that reports nothing is given up."""
+"""Seconds after which a job that reports nothing is abandoned."""
 
 MOST_WAITING = 64
 """Jobs that may wait."""
@@ -44,9 +44,9 @@ class JobQueue:
     report : callable
         Called with every `Report`, on a thread of its own.
     background : bool
-        Leave the processors to others while they have work to do.
+        Yield the processors to other processes that have work to do.
     most_silent : float
-        Seconds without any report after which a job is given up.
+        Seconds without any report after which a job is abandoned.
     """
 
     def __init__(

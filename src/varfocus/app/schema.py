@@ -1,4 +1,4 @@
-"""The parameters as the page needs them, read off the dataclasses of `varfocus.params`.
+"""The parameters as the page needs them, read from the dataclasses of `varfocus.params`.
 
 There is no second list: what is written there, types, defaults and explanations, is what the page
 shows.
@@ -27,7 +27,7 @@ GROUPS = {
 """Headings of the stages that every method has."""
 
 NOT_OFFERED = ("transforms_from", "mask")
-"""Parameters that name files of the server; the page has no business with those."""
+"""Parameters that name files of the server, which the page may not set."""
 
 
 def methods() -> list[dict[str, Any]]:

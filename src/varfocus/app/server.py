@@ -71,7 +71,7 @@ def static_folder() -> Path:
 
 
 class Page:
-    """Everything behind one page: the workspace, and who listens to it.
+    """Everything behind one page: the workspace, and its listeners.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Page:
     source : sequence of str
         What the user called them on the command line.
     focus : Focus
-        What was said about them there.
+        Options given for them there.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Page:
     # What the page asks for
 
     async def state(self, _: Request) -> Response:
-        """Return where things stand."""
+        """Return the current state."""
         about = {
             "varfocus": varfocus.__version__,
             "tile": TILE,
@@ -147,7 +147,7 @@ class Page:
             self._listeners.discard(queue)
 
     async def _tell(self, socket: WebSocket, event: dict[str, Any]) -> None:
-        """Send an event; a sketch with its maps in the same message, so that nothing is asked for.
+        """Send an event; a sketch together with its maps, to save a request.
 
         Such a message is binary: the length of the JSON text as a 32-bit number, the text, and the
         maps one after the other. A sketch that a newer one has replaced is not sent any more, so
@@ -199,7 +199,7 @@ class Page:
         return JSONResponse({"bytes": received})
 
     async def uploaded(self, _: Request) -> Response:
-        """Take note that all files of an upload are there."""
+        """Note that all files of an upload have arrived."""
         self.workspace.added()
         return JSONResponse({})
 
@@ -210,7 +210,7 @@ class Page:
         return JSONResponse({})
 
     async def mask(self, request: Request) -> Response:
-        """Say what counts by outlines drawn on the frames."""
+        """Set which pixels count by outlines drawn on the frames."""
         body = await _body(request)
         outlines = body.get("outlines")
         if not isinstance(outlines, list) or not all(_is_outline(one) for one in outlines):
@@ -299,7 +299,7 @@ class Page:
 
 
 def offered() -> list[dict[str, Any]]:
-    """Return the files that can be taken away, what each is, and whether all results have it."""
+    """Return the files that can be downloaded, what each is, and whether all results have it."""
     files = {
         name: RESULT_FILES[product]
         for name, product in every_name().items()
@@ -361,7 +361,7 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 
 async def _hung_up(socket: WebSocket) -> None:
-    """Wait until the page goes away; it has nothing to say here, in text or otherwise."""
+    """Wait until the page disconnects; whatever it sends here is ignored."""
     with contextlib.suppress(WebSocketDisconnect, KeyError):
         while True:
             await socket.receive_text()
@@ -378,7 +378,7 @@ async def _body(request: Request) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ParameterError(f"received no JSON: {error}", "expected a JSON object") from error
     if not isinstance(body, dict):
-        raise ParameterError("received JSON that is no object", "expected a JSON object")
+        raise ParameterError("received JSON that is not an object", "expected a JSON object")
     return body
 
 

@@ -61,7 +61,7 @@ class PageFrame:
     Attributes
     ----------
     id : int
-        Its number, for good.
+        Its number, which never changes.
     name : str
         What people call it.
     frame : Frame
@@ -71,7 +71,7 @@ class PageFrame:
     focus : float or None
         Its focus position.
     included : bool
-        Whether it takes part.
+        Whether it is used.
     """
 
     id: int
@@ -88,7 +88,7 @@ class Workspace:
     Parameters
     ----------
     publish : callable
-        Told, as plain data, whatever the page should know; called in the event loop.
+        Called, in the event loop, with whatever the page should know, as plain data.
     """
 
     def __init__(self, publish: Callable[[dict[str, Any]], None]) -> None:
@@ -146,7 +146,7 @@ class Workspace:
         source : sequence of str
             What the user called them on the command line.
         focus : Focus or None
-            What was said about them there; None if no option says it.
+            Options given for them there; None if no option describes them.
         recipe : str
             Command that makes the frames in the folder that `source` names, if it is not there.
         """
@@ -196,7 +196,7 @@ class Workspace:
         Raises
         ------
         InputError
-            If it is no image, or unlike the others; in the user's words for the file.
+            If it is not an image, or unlike the others; names the file as the user does.
         """
         try:
             found: Found = (await self.done(Probe(next(self._numbers), path)))["found"]
@@ -223,7 +223,7 @@ class Workspace:
         self._opened = [frame.id for frame in self._frames]
 
     def added(self) -> None:
-        """Take note that all files of an upload are there."""
+        """Note that all files of an upload have arrived."""
         if len(self._included()) >= 3:
             self._load()
         self._publish({"kind": "state"})
@@ -243,9 +243,9 @@ class Workspace:
         Parameters
         ----------
         order : sequence of int
-            Every frame's number, first the one focused at one end.
+            Every frame's number, beginning with the frame focused at one end.
         excluded : sequence of int
-            Those that take no part.
+            Those that are not used.
         """
         by_id = {frame.id: frame for frame in self._frames}
         if sorted(order) != sorted(by_id):
@@ -255,7 +255,7 @@ class Workspace:
         self._publish({"kind": "state"})
 
     def stack(self) -> tuple[FocusStack, tuple[int, ...]]:
-        """Return the frames that take part, and their numbers."""
+        """Return the frames that are used, and their numbers."""
         chosen = self._included()
         known = bool(chosen) and all(f.focus is not None for f in chosen)
         stack = FocusStack(
@@ -278,7 +278,7 @@ class Workspace:
         self._publish({"kind": "state"})
 
     async def draw_mask(self, outlines: Sequence[Outline], keep_base: bool) -> None:
-        """Say what counts by outlines drawn one over the other.
+        """Set which pixels count by outlines drawn one over the other.
 
         Parameters
         ----------
@@ -373,9 +373,9 @@ class Workspace:
         return "\n".join(filter(None, (self._recipe, command)))
 
     def _frames_on_command_line(self) -> tuple[Sequence[str], Focus] | None:
-        """Return how a command names the frames, and what it says about them.
+        """Return how a command names the frames, and the options that describe them.
 
-        None if no command says it: where positions are known, or one file holds all frames, only
+        None if no command can: where positions are known, or one file holds all frames, only
         the whole stack can be named, in its order or, without steps counted from the first frame,
         reversed.
         """
@@ -501,7 +501,7 @@ class Workspace:
             elif kind == "done" and "height" in message and "maps" not in message:
                 self._preview_size = message["width"], message["height"]
                 self._publish({"kind": "state"})
-            elif kind == "failed" and number not in self._made:  # an older change is of no interest
+            elif kind == "failed" and number not in self._made:  # an older change no longer matters
                 self._publish({"kind": "failed", "message": message["message"]})
         elif kind == "failed":
             self._busy = None
@@ -566,7 +566,7 @@ class Workspace:
             shutil.rmtree(self.folder / "results" / str(version), ignore_errors=True)
 
     def state(self) -> dict[str, Any]:
-        """Return everything the page needs to show where things stand."""
+        """Return everything the page needs to show the current state."""
         frames = [
             {"id": f.id, "name": f.name, "included": f.included, "focus": f.focus}
             for f in self._frames

@@ -3,7 +3,7 @@
 A task is a kilobyte of plain data; frames are read and results written where the worker is. On the
 worker it is done by a process of its own, supervised as on one machine (`varfocus.batch.pool`), so
 that a crash costs an attempt and not the worker. Tasks on a worker that dies are given to others by
-the scheduler; those on a worker that is silent, by `Cluster.poll`.
+the scheduler; those on a silent worker, by `Cluster.poll`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AHEAD = 2
 """Tasks per thread of the cluster that are handed over ahead, so that no worker has to wait."""
 
 LOOKS = 20
-"""How often the workers are looked at in the time after which one is taken for lost."""
+"""How often the workers are checked in the time after which one counts as lost."""
 
 REPORT_EVERY = 1.0
 """Seconds between two reports on a stack, which go through the scheduler."""
@@ -54,13 +54,13 @@ def connect(address: str) -> Client:
     MissingExtraError
         If Dask is not installed.
     UsageError
-        If nobody answers.
+        If there is no answer.
     """
     try:
         from distributed import Client
     except ImportError as error:
         raise MissingExtraError("Clusters", "distributed", "cluster") from error
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said by the batch
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the batch reports what matters
     try:
         return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except ValueError as error:
@@ -86,8 +86,8 @@ class Cluster:
     events : queue
         Gets what happens.
     threads : int or None
-        Threads of the engine for each stack; None means 1, for a Dask worker does as many stacks
-        at once as it has threads.
+        Threads of the engine for each stack; None means 1, because a Dask worker does as many
+        stacks at once as it has threads.
     lost_after : float
         Seconds without a sign of life after which a worker's stacks are given to others.
     """
@@ -145,7 +145,7 @@ class Cluster:
             key=key,
             pure=False,
             workers=others or None,
-            allow_other_workers=bool(others),  # should those go too
+            allow_other_workers=bool(others),  # in case those are lost, too
         )
         future.add_done_callback(self._done)
 
@@ -162,9 +162,9 @@ class Cluster:
             self._conclude(attempt, message["outcome"])
 
     def _done(self, future: Future[Any]) -> None:
-        """Hear that a task ended; its outcome is reported, and not fetched from the worker.
+        """Handle the end of a task; its outcome was reported, and is not fetched from the worker.
 
-        A worker that freezes could not give it any more.
+        A frozen worker could not deliver it any more.
         """
         if future.status == "finished":
             self._finished[future.key] = time.monotonic()
@@ -178,7 +178,7 @@ class Cluster:
             self._conclude(attempt, _lost("the cluster dropped it"))
 
     def _conclude(self, attempt: Attempt, outcome: dict[str, Any]) -> None:
-        """Pass on an outcome; where an attempt was lost, the next is not made."""
+        """Pass on an outcome; if the attempt counted as lost, it is not repeated."""
         if outcome["status"] == "lost":
             self._failed_at.setdefault(attempt.stack, set()).add(outcome.get("worker", ""))
         else:
@@ -213,7 +213,7 @@ class Cluster:
             elif now - at > self._lost_after:
                 self._conclude(self._under_way.pop(key), _lost("its outcome did not arrive"))
         for key in [key for key in self._futures if key not in self._under_way]:
-            del self._futures[key]  # which tells the scheduler to forget it
+            del self._futures[key]  # which makes the scheduler forget it
 
     def _take_back(self) -> None:
         """Count the tasks of silent workers as lost."""
@@ -240,7 +240,7 @@ class Cluster:
             raise BatchError(
                 "the Dask scheduler is gone",
                 "expected it to stay until the batch is done",
-                "Start it again; the same command then goes on where it was.",
+                "Start it again; the same command then continues where it stopped.",
             )
 
     def close(self) -> None:
@@ -281,7 +281,7 @@ _making = threading.Lock()
 
 
 def run_task_here(task: dict[str, Any], topic: str, attempt: tuple[int, int], threads: int) -> None:
-    """Do a task on this worker and report what came of it; what Dask runs.
+    """Do a task on this worker and report its outcome; this is what Dask runs.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ def _outcome_here(
 
 
 async def drop(topic: str) -> None:
-    """End what this worker does for a batch; a coroutine, so that nobody need wait for it."""
+    """End what this worker does for a batch; a coroutine, so that nobody has to wait for it."""
     pool = _pools.pop(topic, None)
     if pool is not None:
         pool.close()

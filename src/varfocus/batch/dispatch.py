@@ -1,4 +1,4 @@
-"""Dispatch a batch: hand out stacks, take their outcomes, try again, record what became of them."""
+"""Dispatch a batch: hand out stacks, collect their outcomes, try again, record the results."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from varfocus.export.atomic import prepare_folder
 
 LOCK = ".varfocus-batch.lock"
 POLL_EVERY = 0.2
-"""Seconds that are waited for an event before the workers are looked after."""
+"""Seconds to wait for an event before the workers are polled."""
 
 
 class Listener:
-    """Hears of a batch; its methods do nothing and are there to be overridden."""
+    """Receives the events of a batch; its methods do nothing and are meant to be overridden."""
 
     def step(self, stack: Stack, stage: str, done: int, total: int) -> None:
-        """Hear that a stack makes progress."""
+        """Take note that a stack makes progress."""
 
     def again(self, stack: Stack, attempt: int, why: str) -> None:
-        """Hear that an attempt at a stack was lost, and that it is tried again."""
+        """Take note that an attempt at a stack was lost, and that it is tried again."""
 
     def ended(self, stack: Stack, entry: dict[str, Any], summary: Summary) -> None:
-        """Hear what became of a stack: an entry of `Summary.entries`."""
+        """Take note that a stack is finished, given its entry of `Summary.entries`."""
 
 
 @contextmanager
 def locked(output: Path) -> Iterator[bool]:
-    """Hold an output folder for one batch; the system lets go of it if that is killed.
+    """Lock an output folder for one batch; the system releases it if the batch is killed.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def locked(output: Path) -> Iterator[bool]:
     Yields
     ------
     bool
-        False if the file system knows no locks: nothing then keeps a second batch away.
+        False if the file system has no locks: nothing then keeps a second batch away.
 
     Raises
     ------
@@ -87,22 +87,22 @@ def dispatch(
     retry: RetryPolicy,
     overwrite: bool,
 ) -> None:
-    """Have all stacks done.
+    """Process all stacks.
 
     Parameters
     ----------
     stacks : iterator of Stack or None
-        What is to be done; None where nothing is there yet but may come.
+        What is to be done; None while nothing is ready but more may come.
     runner : Runner
         Does it.
     events : queue
-        Where it tells of it.
+        Where it reports.
     output : Path
         Folder of the batch, locked.
     summary : Summary
         Gets every outcome.
     listener : Listener
-        Hears of all.
+        Receives all events.
     max_memory, retry, overwrite
         As in `varfocus.batch.task.task_for`.
     """
@@ -173,7 +173,7 @@ def _tidy(folder: Path, tidied: set[Path]) -> None:
 def _final(outcome: dict[str, Any], retries: int) -> dict[str, Any]:
     """Return the outcome of the last attempt as that of the stack."""
     status = outcome["status"]
-    if status == "kept" and retries > 0:  # by an attempt that was taken for lost
+    if status == "kept" and retries > 0:  # by an attempt that counted as lost
         status = "done"
     if status == "lost":
         tried = f" (tried {retries + 1} times)" if retries else ""

@@ -1,4 +1,4 @@
-"""What a batch would do, found out without doing it."""
+"""What a batch would do, determined without doing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runner of a batch tells the loop that dispatches it."""
+"""What the runner of a batch reports to the loop that dispatches it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """An attempt came to its end."""
+    """An attempt has finished."""
 
     attempt: Attempt
     outcome: dict[str, Any]
@@ -47,7 +47,7 @@ class Runner(Protocol):
         """Have a task done; its `Outcome` will come."""
 
     def poll(self) -> None:
-        """Look after the workers; called a few times a second."""
+        """Check the workers; called a few times a second."""
 
     def close(self) -> None:
         """Drop what is under way."""

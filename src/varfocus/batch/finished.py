@@ -24,7 +24,7 @@ THUMBNAIL_SIDE = 160
 def finished(
     output: Path, job: Job, stack: FocusStack, *, overwrite: bool = False
 ) -> dict[str, Any] | None:
-    """Return the record of an earlier run that did this very job, None if there is none.
+    """Return the record of an earlier run of exactly this job, None if there is none.
 
     It did if its run.json is there, which is written last; the options asked for are the same; and
     the frames, their hashes, and what is known of focus and pixel size are the same. Where the
@@ -85,12 +85,12 @@ def _plain(job: Job, name: str) -> Any:
 
 
 def _content(about: dict[str, Any]) -> dict[str, Any]:
-    """Return what run.json says of the input, without where it was."""
+    """Return what run.json says about the input, except where it was."""
     return {**about, "files": [entry["sha256"] for entry in about["files"]]}
 
 
 def facts(record: dict[str, Any]) -> dict[str, Any]:
-    """Return what the summary of a batch tells of a result, from its run.json."""
+    """Return what the summary of a batch says about a result, from its run.json."""
     about, depth = record["input"], record["depth"]
     return {
         "frames": len(about["frames"]),

@@ -39,7 +39,7 @@ class Local:
             self._events.put(Outcome(attempt, run_task(task, self._pool, progress)))
         except Stopped:
             return
-        except Exception as error:  # a bug of ours: the batch must hear of it, not wait for ever
+        except Exception as error:  # a bug of ours: the batch must report it, not wait for ever
             self._events.put(Outcome(attempt, failure(error)))
 
     def poll(self) -> None:

@@ -49,7 +49,7 @@ def read_manifest(path: Path, common: Job) -> list[Stack]:
     path : Path
         The manifest.
     common : Job
-        Options of all stacks; those of a row are trusted more.
+        Options of all stacks; those of a row take precedence.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def read_manifest(path: Path, common: Job) -> list[Stack]:
         earlier = stacks.get(stack.name.casefold())
         if earlier is not None:
             raise InputError(
-                f"{path}, {where}: the name {stack.name!r} is taken by {earlier.source}",
+                f"{path}, {where}: the name {stack.name!r} is already used by {earlier.source}",
                 "expected another name for every stack",
                 "Add a column “name”.",
             )
@@ -174,7 +174,7 @@ def _folder(name: object, source: str) -> str:
 
 
 def _value(name: str, value: Any, folder: Path) -> Any:
-    """Return a value as its option wants it; what cannot be converted, its option will refuse."""
+    """Return a value in the type of its option, which refuses what cannot be converted."""
     hint = HINTS.get(name)
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if Path in kinds:

@@ -26,7 +26,7 @@ SPARE_BYTES = 5 * 10**8
 """What a process may hold beyond the memory of its stack: interpreter, libraries, decoders."""
 
 LONGEST_SILENCE = 1800.0
-"""Seconds without a message after which a process is taken for hung, whatever its time limit."""
+"""Seconds without a message after which a process counts as hung, whatever its time limit."""
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Environment in which libraries start no threads of their own: stacks are done side by side."""
@@ -53,7 +53,7 @@ class Pool:
     size : int
         Stacks that may be under way at once.
     threads : int or None
-        Threads of each; None shares out the processors among as many stacks as fit.
+        Threads of each; None divides the processors among as many stacks as fit.
     """
 
     budget: float
@@ -114,7 +114,7 @@ class Pool:
             raise Stopped
 
     def close(self) -> None:
-        """End all processes that are idle; those at work end at their next look."""
+        """End all processes that are idle; those at work end at their next check."""
         self.stopped.set()
         with self._changed:
             while self._idle:
@@ -122,7 +122,7 @@ class Pool:
 
 
 def run_task(task: dict[str, Any], pool: Pool, progress: Progress) -> dict[str, Any]:
-    """Have one stack done by a process of the pool, and return how it went.
+    """Let a process of the pool do one stack, and return how it went.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def _watched(
         elif message["kind"] == "needs":
             threads = held.enter_context(pool.reserved(message["bytes"]))
             worker.send({"threads": threads})
-            watch.restart()  # waiting for memory is no work
+            watch.restart()  # waiting for memory is not work
         elif message["kind"] == "progress":
             progress(message["stage"], message["done"], message["total"])
         else:

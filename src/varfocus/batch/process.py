@@ -1,7 +1,7 @@
 """The process that does the stacks of a batch, one after the other, as ``varfocus depth`` would.
 
-`varfocus.batch.pool` starts it, sends it tasks and hears of them. It opens files, hashes, computes
-and writes; so a hostile file, a crash or a lack of memory hurts nobody else.
+`varfocus.batch.pool` starts it, sends it tasks and receives their outcomes. It opens files, hashes,
+computes and writes; so a hostile file, a crash or a lack of memory hurts nobody else.
 
 A result is made in a hidden folder beside its place and moved there when it is complete. Two
 processes may therefore do the same stack, as happens when a machine was lost and comes back: the
@@ -26,7 +26,7 @@ from varfocus.workers.child import Line
 TOLD_EVERY = 0.2
 """Seconds between two reports of progress in one stage."""
 IDLE_SECONDS = 300
-"""A process without work for so long ends."""
+"""Seconds without work after which a process ends."""
 MESSAGE_LINES = 12
 """Lines of a traceback that are passed on: the last ones say most."""
 

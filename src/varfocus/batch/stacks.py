@@ -25,7 +25,7 @@ from varfocus.io.frames import probe_files
 from varfocus.job import Job
 
 LEAST_FRAMES = 3
-"""Fewer pictures in a folder are no stack."""
+"""Fewer pictures in a folder are not a stack."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Findings:
     places : list of tuple of Path and str
         Folder or file of each, and its name.
     passed_over : list of str
-        What was not taken for a stack though it holds pictures, and why.
+        What holds pictures but was not taken as a stack, and why.
     """
 
     places: list[tuple[Path, str]] = field(default_factory=list)
@@ -110,7 +110,7 @@ def walk(place: Path, output: Path, passed_over: list[str]) -> Iterator[Path]:
     output : Path
         A folder that is not searched.
     passed_over : list of str
-        Gets what was not taken for a stack, and why.
+        Receives what was not taken as a stack, and why.
 
     Yields
     ------
@@ -142,7 +142,7 @@ def walk(place: Path, output: Path, passed_over: list[str]) -> Iterator[Path]:
             )
         ]
         if RUN_RECORD in files:
-            passed_over.append(f"{here}: holds results, as its {RUN_RECORD} tells")
+            passed_over.append(f"{here}: holds results, as its {RUN_RECORD} shows")
             continue
         stacks, reason = stacks_in(here)
         below[:] = [name for name in below if not identify_store(here / name)]
@@ -157,13 +157,13 @@ def stacks_in(folder: Path) -> tuple[list[Path], str]:
     Parameters
     ----------
     folder : Path
-        A folder; what is below it does not count, but for Zarr stores.
+        A folder; what is below it does not count, except for Zarr stores.
 
     Returns
     -------
     tuple of list of Path and str
         The folder itself, if its pictures are the frames of a stack; or the files in it that hold
-        a stack each. And what was passed over, in words.
+        a stack each. And what was skipped, in words.
     """
     return _stacks_in(folder, _signature(folder))
 
@@ -190,7 +190,7 @@ def _stacks_in(folder: Path, signature: int) -> tuple[list[Path], str]:
     pages = {path: _pages(path) for path in files}
     single = [path for path in files if pages[path] == 1]
     if any(n is not None and n > 1 for n in pages.values()) or len(files) < LEAST_FRAMES:
-        # What cannot be read may have been a stack: whoever opens it will say what is wrong.
+        # What cannot be read may have been a stack: opening it will report what is wrong.
         reason = f"{len(single)} single picture{'s' * (len(single) != 1)}" if single else ""
         return [path for path in files if pages[path] != 1], reason
     return [folder], ""
@@ -242,7 +242,7 @@ class Names:
         self._taken: set[str] = set()
 
     def of(self, path: Path, base: Path) -> str:
-        """Return the name of a stack: its way from a folder, without the suffix of a file.
+        """Return the name of a stack: its path from a folder, without the suffix of a file.
 
         The suffix stays where the name without it is taken.
         """

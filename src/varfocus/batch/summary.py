@@ -1,4 +1,4 @@
-"""What became of every stack: summary.csv, summary.json and summary.html, while it happens."""
+"""What became of every stack: summary.csv, summary.json and summary.html, updated along the way."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COLUMNS = (
     "exit_code",
     "message",
 )
-"""What is told of every stack; empty where there is nothing to tell."""
+"""What is recorded of every stack; empty where nothing is known."""
 
 
 class Summary:
@@ -90,9 +90,9 @@ class Summary:
         return [entry for entry in self.entries if entry["status"] == "failed"]
 
     def add(self, number: int, name: str, source: str, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Take note of an outcome of `varfocus.batch.process`, and return its entry.
+        """Record an outcome of `varfocus.batch.process`, and return its entry.
 
-        A stack that was done again, for it had changed, has one entry: the last.
+        A stack that was done again because it had changed has one entry: the last.
         """
         told = {**outcome, **outcome.get("facts", {}), "name": name, "source": source}
         entry = {column: told.get(column) for column in COLUMNS}
@@ -272,7 +272,7 @@ def _card(output: Path, entry: dict[str, Any], pictures: list[str] | tuple[()]) 
 
 
 def _seconds_of_earlier(path: Path) -> dict[str, float]:
-    """Return how long each stack took in an earlier run, as far as its summary tells."""
+    """Return how long each stack took in an earlier run, as far as its summary says."""
     try:
         stacks = json.loads(path.read_text(encoding="utf-8"))["stacks"]
         return {entry["name"]: entry["seconds"] for entry in stacks if entry["seconds"]}

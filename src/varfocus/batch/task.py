@@ -20,15 +20,15 @@ PART = ".part"
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """What a stack may cost before it is given up.
+    """How much is spent on a stack before it counts as failed.
 
     Parameters
     ----------
     retries
-        How often a stack is tried again, elsewhere if possible, when the process or machine that
-        did it died, hung, took too long or too much memory. Damaged frames are not tried again.
+        How often a stack is tried again, elsewhere if possible, when its process or machine died,
+        hung, took too long or used too much memory. Damaged frames are not tried again.
     time_limit
-        Seconds that one stack may take; by default as long as it makes progress.
+        Seconds that one stack may take; by default no limit while it makes progress.
     """
 
     retries: int = 2
@@ -64,11 +64,11 @@ def task_for(
         What the stack may take; which method “auto” is depends on it, so it must not depend on
         the worker.
     retry : RetryPolicy
-        What it may cost.
+        When it is tried again, and for how long.
     overwrite : bool
         Replace a result that does not match.
     thumbnails : bool
-        Tell small pictures too.
+        Return thumbnails, too.
 
     Returns
     -------

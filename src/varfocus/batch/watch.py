@@ -1,8 +1,8 @@
-"""See stacks come as an instrument writes them.
+"""Watch for stacks that an instrument writes.
 
-Folders are looked at again and again: unlike notifications of the system this also works on network
+Folders are polled: unlike notifications of the system this also works on network
 drives. A stack is complete when none of its files has changed, in size or time, and none has come,
-for a while. Nothing is remembered: after a restart, results tell what was done.
+for a while. Nothing is remembered: after a restart, the results show what was done.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from varfocus.io.calibration import open_stack
 from varfocus.job import Job
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks, at least."""
+"""Seconds between two polls, at least."""
 
 SHARE_OF_TIME = 0.1
-"""Share of the time that looking may take, where there are many files."""
+"""Share of the time that polling may take, where there are many files."""
 
 State: TypeAlias = tuple[tuple[str, int, int], ...]
 """Names, sizes and times of all files of a stack."""
@@ -42,17 +42,17 @@ def arrivals(
     Parameters
     ----------
     root : Path
-        The folder; it may come later.
+        The folder; it need not exist yet.
     output : Path
-        Folder that is not looked at.
+        Folder that is not watched.
     settle : float
         Seconds without a change after which a stack is complete.
     frames : int or None
-        Frames that a complete stack has at least; None where that is not known.
+        Least number of frames in a complete stack; None where that is not known.
     common : Job
-        Tells how stacks are opened, to count their frames.
+        How stacks are opened, to count their frames.
     clock : callable
-        Tells the time in seconds.
+        Returns the time in seconds.
 
     Yields
     ------
@@ -104,7 +104,7 @@ def _state(path: Path) -> State | None:
 
 
 def _is_flat(folder: Path) -> bool:
-    """Tell a folder of frames, of which folders below are none of its business, from a store."""
+    """Tell a folder of frames, whose subfolders do not count, from a store."""
     from varfocus.io.formats import identify_store
 
     return identify_store(folder) is None

@@ -1,4 +1,4 @@
-"""The way into a batch, from Python and from the command line."""
+"""The entry to a batch, from Python and from the command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 LOST_AFTER = 60.0
-"""Seconds without a sign of life after which a worker of a cluster is taken for lost."""
+"""Seconds without a sign of life after which a worker of a cluster counts as lost."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class WorkerOptions:
     Parameters
     ----------
     workers
-        Stacks that are done at once on this machine; by default as many as there are processors,
-        and fewer while they need more memory than there is.
+        Stacks that are processed at once on this machine; by default as many as there are
+        processors, and fewer when they would need more memory than there is.
     lost_after
         Seconds without a sign of life after which the stacks of a cluster's worker are given to
         others.
@@ -74,7 +74,7 @@ def run(
 ) -> Summary:
     """Reconstruct many stacks, each into a folder of its own as ``varfocus depth`` would.
 
-    Called again, it goes on where it was: a stack whose run.json tells of the same options and
+    Called again, it continues where it stopped: a stack whose run.json lists the same options and
     the same frames, by their hashes, is not done again.
 
     Parameters
@@ -90,8 +90,9 @@ def run(
         Without a cluster: stacks that are done at once; by default one per processor, as far as
         memory allows.
     threads : int, optional
-        Threads for each stack. By default the processors are shared out; on a cluster 1, for a
-        worker does as many stacks at once as it has threads. The results do not depend on it.
+        Threads for each stack. By default the processors are divided among the stacks; on a cluster
+        1, because a worker does as many stacks at once as it has threads. The results do not depend
+        on it.
     max_memory : str, optional
         What one stack may take, and all that are under way together, such as "8GB"; by default
         60 % of what is free, on a cluster what the smallest worker has per thread.
@@ -100,11 +101,11 @@ def run(
     time_limit : float, optional
         Seconds that one stack may take.
     lost_after : float
-        Seconds without a sign of life after which a cluster's worker is taken for lost.
+        Seconds without a sign of life after which a cluster's worker counts as lost.
     overwrite : bool
-        Replace results in the way that are not those asked for.
+        Replace results that differ from what is asked for.
     listener : Listener, optional
-        Hears of what happens.
+        Receives the events.
     **options
         Any option of ``varfocus depth``, such as ``smoothness=2`` or ``z_step="2um"``.
 
@@ -146,7 +147,7 @@ def run(
 def plan(
     given: Sequence[str | Path | Stack], output: Path, common: Job
 ) -> tuple[list[Stack], list[str]]:
-    """Return the stacks that are meant, and what was passed over.
+    """Return the stacks that are meant, and what was skipped.
 
     Parameters
     ----------
@@ -160,7 +161,7 @@ def plan(
     Returns
     -------
     tuple of list of Stack and list of str
-        In order; and why other pictures were not taken for stacks.
+        In order; and why other pictures were not taken as stacks.
     """
     stacks = [item for item in given if isinstance(item, Stack)]
     paths = [Path(item) for item in given if not isinstance(item, Stack)]
@@ -188,13 +189,13 @@ def _distinct(stacks: Sequence[Stack]) -> None:
     for stack in stacks:
         if stack.name in FILES:
             raise ParameterError(
-                f"received a stack of the name {stack.name!r}: {stack.source}",
-                "expected another name, for the summary has this one",
+                f"received a stack named {stack.name!r}: {stack.source}",
+                "expected another name: the summary has this one already",
             )
         other = taken.setdefault(stack.name.casefold(), stack)
         if other is not stack:
             raise ParameterError(
-                f"received two stacks of the name {stack.name!r}: {other.source}, {stack.source}",
+                f"received two stacks named {stack.name!r}: {other.source}, {stack.source}",
                 "expected another name for every stack",
             )
 
@@ -229,7 +230,7 @@ def prepared(
     Yields
     ------
     Ready
-        The workers, what they tell, the memory of a stack, and all that in words.
+        The workers, their events, the memory of a stack, and all that in words.
     """
     events: Events = SimpleQueue()
     given = resources.max_memory

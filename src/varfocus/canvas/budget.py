@@ -12,12 +12,12 @@ SHARE_OF_FREE = 0.6
 
 
 def available_bytes() -> int:
-    """Return the memory that can be had without swapping, within the container's limit if any."""
+    """Return the memory that is available without swapping, within the container's limit if any."""
     free = int(psutil.virtual_memory().available)
     try:
         limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
         used = int(Path("/sys/fs/cgroup/memory.current").read_text())
-    except (OSError, ValueError):  # no container, or none that tells
+    except (OSError, ValueError):  # no container, or none with a known limit
         return free
     return min(free, max(limit - used, 0))
 

@@ -1,10 +1,10 @@
 """Where the pixels of a reconstruction live: in memory as a whole, or on disk and in tiles.
 
-A method is told once, against `Canvas`. Steps that look at a known number of pixels around each
+A method is written once, against `Canvas`. Steps that look at a known number of pixels around each
 pixel go through `Canvas.map`; it hands them the whole image, or one tile after the other with as
-much around it as they depend on. What comes of them are arrays of the size of the image: plain
-ones, or ones mapped from files, which any function takes for arrays in memory. So no result depends
-on where it was made.
+much around it as they depend on. They return arrays of the size of the image: plain ones, or ones
+mapped from files, which any function treats like arrays in memory. So no result depends on where it
+was made.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from varfocus.progress import Progress, silent
 Array: TypeAlias = NDArray[Any]
 
 Work: TypeAlias = Callable[[Tile, Progress], Sequence[Array]]
-"""Makes maps of shape ``(…, h, w)`` of all that a tile looks at, and may tell how far it is."""
+"""Makes maps of shape ``(…, h, w)`` of all that a tile looks at, and may report progress."""
 
 Rank: TypeAlias = Literal["linear", "lower"]
 
 BLOCK_ROWS = 256
-"""Rows that go through memory at once where an array is only looked through."""
+"""Rows that are in memory at once where an array is only read through."""
 
 
 class Canvas(Protocol):
@@ -143,14 +143,14 @@ class Whole:
         return float(np.median(values))
 
     def drop(self, *maps: Array) -> None:
-        """Do nothing: arrays in memory go when nobody refers to them."""
+        """Do nothing: arrays in memory vanish when nobody refers to them."""
 
     def release(self) -> None:
-        """Do nothing: memory is where they are."""
+        """Do nothing: they live in memory."""
 
 
 class InTiles:
-    """On disk, worked through in tiles.
+    """On disk, processed in tiles.
 
     Parameters
     ----------

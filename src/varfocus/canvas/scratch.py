@@ -1,6 +1,6 @@
 """Arrays on disk, for what would not fit into memory.
 
-Files are mapped, so any function takes them for arrays in memory. What was touched stays resident
+Files are mapped, so any function treats them like arrays in memory. What was touched stays resident
 until `Scratch.release` is called; the content stays. The files have no name once they are mapped:
 they vanish with the process, however it ends.
 """
@@ -101,7 +101,7 @@ class Scratch:
 def scratch_folder() -> Path:
     """Return where large files may lie for a while: ``TMPDIR`` if that is set, else ``/var/tmp``.
 
-    Not the folder for temporary files where another is known: that often is memory itself.
+    Not the default folder for temporary files, which is often in memory itself.
     """
     large = Path("/var/tmp")
     if "TMPDIR" not in os.environ and large.is_dir() and os.access(large, os.W_OK):

@@ -1,7 +1,7 @@
 """The command line: a thin layer that reads, calls the pipeline, and writes.
 
 Exit codes: 0 done, 1 a bug of varfocus, 2 usage, 3 unreadable or inconsistent input, 4 too large,
-5 solver failed, 6 batch with failures, 130 interrupted, 143 told to end.
+5 solver failed, 6 batch with failures, 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from varfocus.errors import TooLargeError, UsageError, VarfocusError
 
 COMMANDS = {
     "depth": "Turn a focus stack into a depth map and an all-in-focus image.",
-    "batch": "Do many stacks, unattended, here or on a cluster.",
+    "batch": "Process many stacks unattended, here or on a cluster.",
     "export": "Make meshes, depth maps and metrology files from a result.",
     "measure": "Measure roughness, profiles and steps of a result.",
     "animate": "Make a rocking view of a result, or a sweep through focus.",
@@ -36,8 +36,8 @@ COMMANDS = {
     "compare": "Show the paper's comparison of methods on a focus stack.",
     "simulate": "Make a focus stack with known depth.",
     "reproduce": "Repeat the experiments of the paper.",
-    "evaluate": "Measure every method where the depth is known.",
-    "info": "Tell what a focus stack consists of, without decoding it.",
+    "evaluate": "Measure the accuracy of every method where the depth is known.",
+    "info": "Show what a focus stack consists of, without decoding it.",
     "app": "Open a page in the browser to see, probe and steer a reconstruction.",
     "demo": "Simulate a scene, reconstruct it, and show how well that went.",
     "doctor": "Check that varfocus and what it needs are in order.",
@@ -102,7 +102,7 @@ class Terminated(BaseException):
 
 def _terminate(signum: int, frame: object) -> NoReturn:
     del frame
-    signal.signal(signum, signal.SIG_IGN)  # once is enough: let it tidy up
+    signal.signal(signum, signal.SIG_IGN)  # once is enough: let it clean up
     raise Terminated
 
 
@@ -110,7 +110,7 @@ def _terminate(signum: int, frame: object) -> NoReturn:
 def _ends_tidily() -> Iterator[None]:
     """Turn a request to end into an exception, so that temporary files are removed."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals are none of its business
+        yield  # only the main thread receives signals
         return
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
@@ -130,7 +130,7 @@ def _fractions(app: App, commands: tuple[str, ...], arguments: ArgumentCollectio
                 try:
                     value = str(float(Fraction(token.value)))
                 except (ValueError, ZeroDivisionError):
-                    continue  # the ordinary conversion will complain
+                    continue  # the ordinary conversion reports it
                 argument.tokens[k] = token.evolve(value=value)
 
 
@@ -214,7 +214,7 @@ def main(arguments: list[str] | None = None) -> int:
         console.print("interrupted; nothing half-written was left behind")
         return INTERRUPTED_EXIT_CODE
     except Terminated:
-        console.print("told to end; nothing half-written was left behind")
+        console.print("terminated; nothing half-written was left behind")
         return TERMINATED_EXIT_CODE
     except BrokenPipeError:
         # The reader went away; Python would complain again while flushing at exit.

@@ -50,7 +50,7 @@ def animate(
     seconds
         Length of one swing, or of one sweep to and fro.
     rate
-        Frames per second; a sweep has no more, and so takes longer where frames are many.
+        Frames per second, at most; a sweep of many frames takes longer instead.
     swing
         How far the nearest and farthest points move, as a share of the width.
     overwrite

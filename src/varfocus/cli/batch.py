@@ -27,7 +27,7 @@ WATCH = Group("Watch", sort_key=0.7)
 LOCAL = "local"
 SETTLE = 10.0
 LISTED_FAILURES = 20
-"""Failures that are told again at the end; all are in the summary."""
+"""Failures that are repeated at the end; all are in the summary."""
 
 
 def batch(
@@ -47,17 +47,17 @@ def batch(
     resources: ResourceOptions = Resources(),
     talk: TalkOptions = Talk(),
 ) -> None:
-    """Do many stacks, each into a folder of its own as varfocus depth would.
+    """Process many stacks, each into a folder of its own as varfocus depth would.
 
-    Interrupted or killed, the same command goes on where it was: a stack whose run.json tells of
-    the same options and the same frames, by their hashes, is not done again. What fails is
-    reported and does not stop the rest; the exit code is then 6. Writes summary.csv, summary.json
-    and summary.html into the output folder as it goes.
+    After an interruption or a crash, the same command continues where it stopped: a stack whose
+    run.json lists the same options and the same frames, by their hashes, is not processed again.
+    Failures are reported and do not stop the rest; the exit code is then 6. Writes summary.csv,
+    summary.json and summary.html into the output folder along the way.
 
     Parameters
     ----------
     source
-        A folder, which is searched with all below it: a folder of frames is a stack, and so is a
+        A folder, searched with all its subfolders: a folder of frames is a stack, and so is a
         file with several pages, a video or a Zarr store. Or a pattern such as `plates/*/z*.tif`
         in quotes, a file, or a manifest: CSV or JSON with a stack and its options per row.
     output
@@ -65,16 +65,16 @@ def batch(
     dry_run
         Show what would be done, and do nothing.
     overwrite
-        Replace results that are not those asked for; those that are stay.
+        Replace results that differ from what is asked for; matching ones stay.
     cluster
         "local" for this machine, or the address of a Dask scheduler, such as tcp://host:8786.
         Its workers must have varfocus, and the files under the same names.
     watch
-        Wait for stacks as an instrument writes them below ROOT, until Ctrl-C.
+        Wait for stacks that an instrument writes below ROOT, until Ctrl-C.
     settle
         With --watch: seconds without a change after which a stack is complete.
     frames
-        With --watch: frames that a complete stack has at least.
+        With --watch: least number of frames in a complete stack.
     """
     narrator = Narrator(talk)
     common = options.job()
@@ -87,14 +87,14 @@ def batch(
             raise ParameterError("received --frames without --watch", "expected both or neither")
         stacks, passed_over = plan(source, output, common)
         for reason in passed_over:
-            narrator.say(f"Passed over {reason}.")
+            narrator.say(f"Skipped {reason}.")
         if dry_run:
             rows = planned_rows(stacks, output, resources, overwrite)
             narrator.result(_plan_table(rows), {"stacks": rows, "passed_over": passed_over})
             return
     with ExitStack() as held:
         if not held.enter_context(locked(output)):
-            narrator.warn(f"{output} cannot be locked: see that no second batch writes there")
+            narrator.warn(f"{output} cannot be locked: make sure that no second batch writes there")
         client = None if cluster == LOCAL else held.enter_context(_client(cluster))
         count = None if watch else len(stacks)
         ready = held.enter_context(prepared(client, workers, resources, count))
@@ -124,7 +124,7 @@ def batch(
                 )
         except KeyboardInterrupt:
             if not watch:
-                narrator.say(f"{in_words(summary.counts)} The same command goes on from here.")
+                narrator.say(f"{in_words(summary.counts)} The same command continues from here.")
                 raise
     _conclude(summary, output, narrator)
 
@@ -137,7 +137,7 @@ class Reporter(Listener):
     board : Board
         The bars.
     narrator : Narrator
-        Speaks.
+        Prints the messages.
     """
 
     def __init__(self, board: Board, narrator: Narrator) -> None:
@@ -231,7 +231,7 @@ def _client(address: str) -> Iterator[Any]:
 
 @contextmanager
 def _terminating() -> Iterator[None]:
-    """Let a polite request to end (SIGTERM) be heard as Ctrl-C is."""
+    """Treat a request to end (SIGTERM) like Ctrl-C."""
 
     def interrupt(number: int, frame: object) -> None:
         del number, frame

@@ -49,7 +49,7 @@ TalkOptions = Annotated[Talk, Parameter(name="*", negative=(), group=Group("Talk
 
 
 class Narrator:
-    """Speaks for one command.
+    """Prints the messages of one command.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Board:
         self.count(0, 0)
 
     def count(self, done: int, failed: int) -> None:
-        """Show how many jobs have come to their end."""
+        """Show how many jobs have finished."""
         about = f"{done}" + (f"/{self._total}" if self._total else "")
         about += f", {failed} failed" if failed else ""
         self._bars.update(self._all, completed=done, about=about)

@@ -37,7 +37,7 @@ def evaluate(
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     talk: TalkOptions = Talk(),
 ) -> None:
-    """Measure every method where the depth is known, and set it beside the goals.
+    """Measure every method where the depth is known, and compare with the goals.
 
     Runs on the built-in scenes (four smooth shapes at two noise levels with distances known and
     unknown, six scenes with depth jumps, variants that should not matter) and on folders of your
@@ -62,11 +62,11 @@ def evaluate(
     methods
         Methods to run beside the paper's; by default all.
     seeds
-        How many of every built-in scene, from 0 on; 3 by default, 1 with --quick.
+        Number of seeds of every built-in scene, counted from 0; default 3, or 1 with --quick.
     texture
         Texture of the four shapes, such as the one that comes with Pertuz's simulator.
     truth_origin
-        Row and column of the frames at which a truth begins that is smaller than they are.
+        Row and column of the frames at which a truth smaller than the frames begins.
     overwrite
         Replace an earlier report.
     """
@@ -141,7 +141,7 @@ def _checked_methods(methods: list[str] | None) -> list[str]:
 
 
 def _check_names(names: list[str]) -> None:
-    """Refuse what would end in one file: scenes of one name, or no scene at all."""
+    """Refuse scenes that would share a file because their names are equal, or no scene at all."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UsageError(

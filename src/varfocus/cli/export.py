@@ -36,7 +36,7 @@ def export(
     text), .pfm, .exr, .npz, .x3p (ISO 25178-72) and .gsf (Gwyddion).
 
     Meshes leave out unknown pixels and are torn at depth jumps. x, y and z point to the right, up
-    the picture, and towards the lens; the view is taken as parallel, without perspective.
+    the picture, and towards the lens; the projection is parallel, without perspective.
 
     Parameters
     ----------

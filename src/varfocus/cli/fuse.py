@@ -69,7 +69,7 @@ def fuse(
         How the depth is found: "robust" is the most accurate, "paper" the fastest; "auto" is
         "robust", in tiles where memory is short.
     apply_depth
-        Folder of an earlier result: its depth is used and none estimated, and the frames are
+        Folder of an earlier result: its depth is used instead of a new estimate, and the frames are
         aligned as they were then. For another channel or exposure of the same scene.
     source_map
         Also write a 16-bit TIFF of the frame that each pixel comes from, counted from 0.
@@ -144,11 +144,11 @@ def _check_format(output: Path, stack: FocusStack) -> None:
 
 
 def _check_memory(output: Path, stack: FocusStack, allowed: int) -> None:
-    """Refuse a picture that cannot be encoded within the memory: that is done as a whole."""
+    """Refuse a picture that does not fit into memory, where it is encoded as a whole."""
     needed = 3 * math.prod(stack.frames[0].shape) * stack.dtype.itemsize
     if needed > allowed:
         raise TooLargeError(
-            f"{output}: to encode it takes about {size_words(needed)}",
+            f"{output}: encoding it takes about {size_words(needed)}",
             f"expected at most {size_words(allowed)}",
             "Use varfocus depth, which writes large pictures in tiles.",
         )

@@ -21,7 +21,7 @@ def info(
     focus: FocusOptions = Focus(),
     talk: TalkOptions = Talk(),
 ) -> None:
-    """Tell what a focus stack consists of, in which order, without decoding it.
+    """Show what a focus stack consists of, and in which order, without decoding it.
 
     Parameters
     ----------
@@ -70,14 +70,14 @@ def info(
 
 
 def _calibration(stack: FocusStack) -> list[str]:
-    """Say which sizes would be used and who they come from."""
+    """Say which sizes would be used and where they come from."""
     depth = (
-        f"depth in {stack.unit}, as {stack.focus_origin} says"
+        f"depth in {stack.unit}, from {stack.focus_origin}"
         if stack.focus is not None
-        else "depth in frames: neither options nor metadata tell the focus distances"
+        else "depth in frames: neither options nor metadata give the focus distances"
     )
     size = (
-        f"pixels of {stack.pixel_size}, as {stack.pixel_size_origin} says"
+        f"pixels of {stack.pixel_size}, from {stack.pixel_size_origin}"
         if stack.pixel_size is not None
         else "pixel size unknown"
     )

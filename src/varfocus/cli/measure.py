@@ -54,8 +54,9 @@ def measure(
     result
         Output folder of varfocus depth.
     level_degree
-        What is taken off the surface first, fitted robustly: 0 its mean, 1 a plane, 2 a paraboloid,
-        3 and more higher polynomials. Steps are measured between parallel planes instead.
+        What is subtracted from the surface first, fitted robustly: 0 its mean, 1 a plane, 2 a
+        paraboloid, 3 and more higher polynomials. Steps are measured between parallel planes
+        instead.
     region
         Part of the map to measure, as x,y,width,height in pixels.
     line
@@ -154,7 +155,7 @@ def _roughness(saved: SavedResult, parameters: Any, facts: dict[str, Any]) -> st
     ]
     form = {0: "its mean", 1: "a plane"}.get(facts["level"], f"degree {facts['level']}")
     return (
-        f"ISO 25178 height parameters, {form} taken off; "
+        f"ISO 25178 height parameters, {form} subtracted; "
         f"{facts['valid_share']:.1%} of {facts['pixels']} pixels valid\n" + table(rows)
     )
 

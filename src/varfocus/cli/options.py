@@ -53,7 +53,7 @@ ResourceOptions = Annotated[Resources, Parameter(name="*", group=_group("Resourc
 @Parameter(name="*")
 @dataclass(frozen=True)
 class JobOptions:
-    """What can be said about the reconstruction of a stack.
+    """How a stack is to be reconstructed.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ class JobOptions:
     report
         Write report.html: pictures, contrast curves and parameters on one page.
     tiled_format
-        How maps are written if the frames do not fit into memory and are worked through in tiles:
+        How maps are written if the frames do not fit into memory and are processed in tiles:
         "tiff" for tiled BigTIFF, "zarr" for OME-Zarr, both with coarser copies.
     focus, area, align, sharpness, robust, contrast, curve, start, solve, classic, fusion
         Groups of options, each described with its own.
     keep_gps
-        Let fused.png tell where the frames were taken; the rest of EXIF is always kept.
+        Keep in fused.png where the frames were taken; the rest of EXIF is always kept.
     """
 
     method: Method = DEFAULT_METHOD
@@ -89,7 +89,7 @@ class JobOptions:
     keep_gps: KeepGps = False
 
     def job(self, source: tuple[str, ...] = (), params: Params | None = None) -> Job:
-        """Return what is asked for.
+        """Return the job that is asked for.
 
         Parameters
         ----------

@@ -27,7 +27,7 @@ def reproduce(
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     talk: TalkOptions = Talk(),
 ) -> None:
-    """Repeat the experiments of the paper and set the numbers beside the printed ones.
+    """Repeat the experiments of the paper and compare the numbers with the printed ones.
 
     Writes Markdown, CSV and PNG files, and index.html that shows them all.
 
@@ -35,7 +35,7 @@ def reproduce(
     ----------
     experiment
         Which: table1 (errors on four shapes), curves (figure 2), comparison (figures 3 to 5),
-        convergence (figure 6 and the theorem); beyond the paper, regularisers (others than TV) and
+        convergence (figure 6 and the theorem); beyond the paper, regularisers (other than TV) and
         certificate (how far from the global minimum); or all.
     output
         Folder for the report, made if missing.

@@ -42,7 +42,7 @@ def load(source: list[str], focus: Focus, narrator: Narrator) -> FocusStack:
     focus : Focus
         Order and positions.
     narrator : Narrator
-        Speaks.
+        Prints the messages.
 
     Returns
     -------

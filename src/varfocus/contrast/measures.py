@@ -39,7 +39,7 @@ def mlap(image: Array) -> Array:
     Parameters
     ----------
     image : array of shape (H, W) or (H, W, C), floating point
-        Frame; [0, 1] if an absolute ε is to mean anything.
+        Frame; in [0, 1] if ε is absolute.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def jump_weight(
     weakest: float = 0.2,
     reference: float | None = None,
 ) -> Array:
-    r"""Return how dear a depth jump is at each pixel, dearest where the picture is plain.
+    r"""Return the cost of a depth jump at each pixel, highest where the picture is plain.
 
     .. math:: w = \max\Bigl(\frac{w_{max}}{1 + |\nabla I|^2 / q^2},\; w_{min}\Bigr),
 

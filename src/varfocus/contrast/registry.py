@@ -1,4 +1,4 @@
-"""The focus measures that a reconstruction can be asked for, by name.
+"""The focus measures that a reconstruction can use, by name.
 
 A focus measure turns a frame ``(H, W)`` or ``(H, W, C)`` in [0, 1] into contrast ``(H, W)``: not
 negative, larger where the frame is sharper, by the same factor everywhere if the frame gets
@@ -24,7 +24,7 @@ from varfocus.errors import ParameterError
 from varfocus.params import DEFAULT_MEASURE, MEASURE_NAMES, FocusMeasure
 
 _PROBE, _TRIALS, _TOLERANCE = 129, 3, 1e-5
-"""Side of the image on which the reach of a function is found out, how often, and how exactly."""
+"""Side of the image on which the reach of a function is measured, how often, and how exactly."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Measure:
     Attributes
     ----------
     name : str
-        What it is asked for by.
+        Name by which it is chosen.
     contrast : callable
         ``contrast(image) -> array`` of shape (H, W).
     reach : int
-        Pixels around a pixel that its contrast depends on: by so much tiles have to overlap.
+        Pixels around a pixel that its contrast depends on: tiles have to overlap by as much.
     """
 
     name: str
@@ -62,7 +62,7 @@ _BUILT_IN = frozenset(MEASURES)
 
 
 def register(name: str, contrast: Callable[[Array], Array], reach: int) -> Measure:
-    """Make a focus measure known by a name, in this process.
+    """Register a focus measure under a name, in this process.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def register(name: str, contrast: Callable[[Array], Array], reach: int) -> Measu
     if not isinstance(name, str) or not name or name in MEASURES or ":" in name:
         raise ParameterError(
             f"received {name!r} as the name of a focus measure",
-            "expected a text without colon that is none of " + ", ".join(map(repr, MEASURES)),
+            "expected a text without a colon that is none of  " + ", ".join(map(repr, MEASURES)),
         )
     if not callable(contrast) or not isinstance(reach, int) or reach < 0:
         raise ParameterError(
@@ -106,7 +106,7 @@ def register(name: str, contrast: Callable[[Array], Array], reach: int) -> Measu
 
 
 def unregister(name: str) -> None:
-    """Take back a `register`; the measures of varfocus itself stay."""
+    """Undo a `register`; the measures of varfocus itself stay."""
     if name in _BUILT_IN or name not in MEASURES:
         raise ParameterError(
             f"received {name!r}", "expected the name of a focus measure that was registered"
@@ -121,7 +121,7 @@ def has_kernels(measure: FocusMeasure) -> bool:
 
 
 def contrast_function(measure: FocusMeasure) -> Callable[[Array], Array]:
-    """Return the function behind a focus measure, which checks what it gives.
+    """Return the function behind a focus measure, which checks what it returns.
 
     Parameters
     ----------
@@ -178,8 +178,8 @@ def reach(measure: FocusMeasure) -> int:
     Parameters
     ----------
     measure : str or callable
-        A name in `MEASURES`; or a function, whose attribute ``reach`` counts if it has one. If
-        not, it is found out by changing single pixels of noise.
+        A name in `MEASURES`; or a function, whose attribute ``reach`` is used if it has one. If
+        not, it is measured by changing single pixels of noise.
 
     Returns
     -------

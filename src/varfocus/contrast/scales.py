@@ -1,4 +1,4 @@
-"""Contrast of every frame at two scales, and in passing the edges of the picture.
+"""Contrast of every frame at two scales and, in the same pass, the edges of the picture.
 
 Fine: the focus measure (by default MLAP) of the frame. Coarse: that of the frame smoothed by a
 Gaussian. Either is averaged over a small Gaussian. Both are measured in one pass, so every frame is
@@ -108,8 +108,8 @@ def two_scales(
 ) -> Scales:
     """Return what takes in n frames like this one: on the kernels if they can, else array code.
 
-    Contrast by another measure than the kernels' is kept in their 16-bit numbers all the same, for
-    what follows runs on kernels.
+    Contrast by another measure than the kernels' is kept in their 16-bit numbers all the same,
+    because what follows runs on kernels.
     """
     if engine.in_use() and kernel_scales.accepts(frame, params):
         if has_kernels(measure):

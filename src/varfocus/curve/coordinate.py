@@ -11,7 +11,7 @@ a family of axes that interpolates between the two is tried on the stack itself,
 which are frames at equal steps of 1/F, and frames at equal steps of F with the first (last)
 frame the nearest, focused at F = κ/(1+κ) of the farthest one.
 
-Depth stays a fractional frame number k everywhere; a coordinate only tells where k lies on x.
+Depth stays a fractional frame number k everywhere; a coordinate only says where k lies on x.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 KAPPAS = (2.0, 1.0, 0.5, 0.35, 0.25, 0.18, 0.12, 0.09, 0.06)
-"""Candidates of κ; beyond them the axis is straight, or no lens is that close."""
+"""Candidates for κ; beyond them the axis is straight, or no lens is that close."""
 
 ESTIMATED = "estimated κ="
-"""How the name of an axis begins that was estimated from the stack."""
+"""Beginning of the name of an axis that was estimated from the stack."""
 
 LABELS_PER_PEAK = 15.0
 """Depth labels per half width of a contrast peak; what 15 frames of Table 1's shapes have."""
@@ -100,7 +100,7 @@ def one_sign(focus: NDArray[np.float64]) -> bool:
 
 
 def label_count(n: int, peak_width: float = 0.0) -> int:
-    """Return the number of labels L at which depth is tried.
+    """Return the number L of depth labels.
 
     L = clip(4(n−1) + 1, 41, 129), but no more than `LABELS_PER_PEAK` to the half width of a
     contrast peak: finer ones add no accuracy, and make a slope look like a jump to the

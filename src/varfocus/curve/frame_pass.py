@@ -1,4 +1,4 @@
-"""The one pass over the frames that everything else is made of.
+"""The one pass over the frames on which everything else is based.
 
 Each frame is looked at once, in any order; its contrast goes into
 
@@ -111,7 +111,8 @@ def contrast_pass(
     Parameters
     ----------
     like : array of shape (H, W) or (H, W, C)
-        A frame; NumPy arrays of uint8, uint16 or float32 go to the native engine if it is there.
+        A frame; NumPy arrays of uint8, uint16 or float32 go to the native engine if it is
+        available.
     n, degree, window, scale, measure
         As for `ContrastPass`.
 

@@ -50,7 +50,7 @@ KNOWN_IS_BETTER = 0.8
 
 @dataclass(frozen=True)
 class Model:
-    """What a stack teaches about its contrast curves.
+    """What is learnt from a stack about its contrast curves.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Model:
     depth_of_well : float
         Mean over pixels of −min_l C_l before normalisation, in nats: how decisive the stack is.
     sharpest_bend : float
-        What the second derivative of C stays below at 90 % of the pixels, per frame².
+        Bound that the second derivative of C does not exceed at 90 % of the pixels, per frame².
     """
 
     coordinate: Coordinate
@@ -136,7 +136,7 @@ def learn(
     NoContrastError
         If all frames are constant.
     ParameterError
-        If the coordinate asked for needs focus positions that are not there.
+        If the coordinate asked for needs focus positions that are not known.
     """
     some, more = grid(shape, FIT_PIXELS), grid(shape, NOISE_PIXELS)
     samples = [_contrasty(curves(scale, *some)) for scale in range(scales)]
@@ -168,7 +168,7 @@ def cost_volume(contrast: Float, model: Model) -> Float:
     contrast : ndarray of shape (scales · n, H, W), float32
         Contrast of all frames at the first scale, then at the next.
     model : Model
-        What the stack has taught.
+        What was learnt from the stack.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def noise_level(energy: Float, S: Float) -> float:
         What the templates explain of it.
     """
     residual = (energy - S.max(axis=0))[energy > 0]
-    # Frames without any noise would leave nothing at all to compare with.
+    # Frames without any noise would make e zero.
     floor = 1e-6 * float(energy.mean(dtype=np.float64))
     return max(NOISE_FACTOR * float(np.median(residual)), floor)
 

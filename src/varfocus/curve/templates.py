@@ -32,7 +32,7 @@ EXPONENTS = (0.75, 1.0, 1.5, 2.0, 3.0, 6.0, 16.0)
 """Shapes to choose from, Lorentzian to nearly Gaussian."""
 
 FEW_EXPONENTS = (1.0, 3.0, 16.0)
-"""Enough to compare axes by."""
+"""Shapes that suffice to compare axes."""
 
 WIDTHS = 5
 """Widths of the bank."""
@@ -99,7 +99,7 @@ def make_templates(
     Returns
     -------
     ndarray of shape (W, L, n), float32
-        A template too narrow to reach any frame beside its own is as good as any; one that is
+        A template too narrow to reach any frame beside its own works like any other; one that is
         constant over all frames is zero.
     """
     x, y = axis.x, axis.at(label_frames(axis.n, labels))
@@ -223,7 +223,7 @@ def _common_widths(templates: Float, widths: NDArray[np.float64], v: Float) -> t
 
 
 def candidate_axes(n: int) -> list[Coordinate]:
-    """Return the axes to choose from when nothing is known of the focus positions."""
+    """Return the axes to choose from when no focus positions are known."""
     curved = [
         coordinate.hyperbolic(n, kappa, mirrored=mirrored)
         for kappa in coordinate.KAPPAS

@@ -16,7 +16,7 @@ def unveiled(
     """Put un-mixed colours into an all-in-focus image.
 
     Where the background is in focus, a foreground beside it is not, and lays its blur over it: no
-    frame shows these pixels clean. The edge stage takes the blur off.
+    frame shows these pixels clean. The edge stage removes the blur.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ class RenderConstants:
     Attributes
     ----------
     no_blur : float
-        Blurs of a smaller σ in pixels are none.
+        A smaller σ, in pixels, counts as no blur.
     reach : float
         Kernels end at this many σ.
     opaque : float
@@ -30,7 +30,7 @@ class RenderConstants:
     wider : float
         Weight of a Gaussian of twice that σ, which reaches where the first does not.
     faint : float
-        A weight that is as good as none.
+        Smallest weight that counts.
     covered : float
         Share of a pixel that must be covered by layers for their mean to count.
     """
@@ -46,7 +46,7 @@ class RenderConstants:
 
 @dataclass(frozen=True)
 class EdgeConstants:
-    """What decides whether the stage runs, which pixels are asked, and where they go.
+    """What decides whether the stage runs, which pixels are tested, and to which side they go.
 
     Attributes
     ----------
@@ -55,11 +55,11 @@ class EdgeConstants:
     steep : float
         It is at least this steep between next-but-one pixels, in the same unit.
     asked : float
-        Distance in pixels from the present border up to which pixels ask.
+        Distance in pixels from the present border up to which pixels are tested.
     ramp : float
         Distance in pixels from a jump at which a pixel may lie on its ramp, at neither depth.
     beside : float
-        Distance in pixels at which pixels follow a rival depth of their neighbours.
+        Distance in pixels up to which pixels may follow a rival depth of their neighbours.
     continues : float
         Distance in pixels from the border up to which the far side is continued under the near one.
     side_range : float
@@ -68,22 +68,24 @@ class EdgeConstants:
     layer_step : float
         Layers are frames at least this many pixels of blur σ apart.
     sharp : float
-        Frames are asked about a layer if they blur it by at most this σ in pixels.
+        Frames are used to test a layer if they blur it by at most this σ in pixels.
     robust : float
         τ² of the judge in units of the noise.
     occlusion : float
         The stage runs if rendering with occlusion leaves at most this share of the error without,
     direction : float
-        and at most this share of what the other end as the near one leaves.
+        and at most this share of the error that remains with the other end as the near one.
     earned : float
-        What the near side must earn, in units of the noise per frame that is asked.
+        By how much the near side must reduce the error, in units of the noise per frame that is
+        used.
     most_earned : float
-        What a pixel counts for at most in the average nearby, in units of the least to be earned.
+        Largest reduction that a pixel contributes to the average nearby, in units of that least
+        one.
     share : float
-        What the near side must earn at least, as a share of what its pixels earn nearby.
+        Least reduction for the near side, as a share of the average of its pixels nearby.
     plenty : float
-        Where the near side earns this many times the least on average, a pixel that earns nothing
-        there belongs to the far side.
+        Where the average reduction by the near side is this many times the least, a pixel that
+        gains nothing there belongs to the far side.
     nearby : float
         σ in pixels of that average.
     together : float
@@ -91,7 +93,7 @@ class EdgeConstants:
     stay : float
         Weight of the present side in the vote of a pixel.
     sure : float
-        Weight of the present side of pixels that are not asked.
+        Weight of the present side of pixels that are not tested.
     explained : float
         Un-mixed colours are believed where the error, in units of the noise per frame, is below.
     """
@@ -129,7 +131,7 @@ SAMPLE_WINDOW = 128
 """Side in pixels of the windows in which it is measured in a large picture."""
 
 CLEAR = 8
-"""Distance in pixels from jumps at which a surface is taken to be alone."""
+"""Distance in pixels from jumps at which a surface counts as alone."""
 
 BLURS = np.concatenate([[0.0], np.geomspace(0.25, 16.0, 19)])
 """σ in pixels at which the picture is blurred to measure; linear between."""
@@ -141,22 +143,22 @@ MOST_LAYERS = 16
 """Layers, and frames that are looked at, at most."""
 
 SURE_LAYERS = 1
-"""Sides that are fewer layers apart cannot be told from one another."""
+"""Sides that are fewer layers apart cannot be distinguished."""
 
 TILE = 64
-"""Side in pixels of the tiles whose askers are judged together."""
+"""Side in pixels of the tiles whose tested pixels are judged together."""
 
 HALO = (6, 24)
-"""Least and most pixels around the askers of a tile that are rendered along."""
+"""Least and most pixels around the tested pixels of a tile that are rendered with them."""
 
 TRIAL_TILES = 24
 """Tiles on which the stage first tries whether, and from which end, surfaces hide one another."""
 
 TRIAL_ROUNDS = 2
-"""How often the pixels of these tiles are asked."""
+"""How often the pixels of these tiles are tested."""
 
 ROUNDS = 3
-"""How often all pixels are asked."""
+"""How often all pixels are tested."""
 
 JUMP_WINDOW = 3
 """Pixels on either side of a jump in which its two depths are looked for."""
@@ -165,6 +167,6 @@ FAR_ENOUGH = 32
 """Distance in pixels from a jump up to which it matters which one is closest."""
 
 GRID = 256
-"""Rows in which distances are measured at once, for they take many times the memory of a mask.
+"""Rows in which distances are measured at once: they take many times the memory of a mask.
 Parts of an image begin at multiples of it, so that tiles and these rows divide them like the whole.
 """

@@ -12,7 +12,7 @@ light from behind l. With r = I − R the residual, the squared error changes by
 
 which a few convolutions give for all pixels at once; if p shows the near side already, the sign of
 the second term turns. Only frames in which layer l is blurred by at most `EdgeConstants.sharp`
-pixels are asked: in the others one pixel makes no difference.
+pixels are used: in the others one pixel makes no difference.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from varfocus.engine import edges as kernels
 
 
 def judge(patch: Patch, tau2: float, sharp: float = FITTED.sharp) -> tuple[Float, Float, Float]:
-    """Return what speaks for the near side at each pixel.
+    """Return the evidence for the near side at each pixel.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def judge(patch: Patch, tau2: float, sharp: float = FITTED.sharp) -> tuple[Float
     tau2 : float
         τ²: squared residuals beyond it count less and less.
     sharp : float
-        Frames are asked about a layer if they blur it by at most this σ in pixels.
+        Frames are used to test a layer if they blur it by at most this σ in pixels.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def plain_error(patch: Patch, tau2: float) -> Float:
     """Return the error of a patch in which nothing hides anything.
 
     Every pixel of frame k is an average of the sharp picture over the blur of that pixel's layer:
-    what software that blurs pixel by pixel makes, and what continuous surfaces look like.
+    what software that blurs pixel by pixel produces, and how continuous surfaces look.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The stack cut into patches: tiles with what is rendered along, each in a few layers of depth."""
+"""The stack cut into patches: tiles with their surroundings, each in a few layers of depth."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def to_frames(measured: BlurScale, blur: Float, near_first: bool) -> Float:
 
 
 def occupied_tiles(asks: Mask) -> list[Box]:
-    """Return the bounding boxes of the askers in every tile that has any."""
+    """Return the bounding boxes of the tested pixels in every tile that has any."""
     boxes = []
     for top in range(0, asks.shape[0], TILE):
         for left in range(0, asks.shape[1], TILE):
@@ -107,7 +107,7 @@ def occupied_tiles(asks: Mask) -> list[Box]:
 
 
 def with_halo(box: Box, sides: Sides) -> Tile:
-    """Return a box with what is rendered along: the more, the higher the jumps in it are."""
+    """Return a box with the surroundings to render: the more, the higher its jumps are."""
     height = float((sides.far[box] - sides.near[box]).max())
     return grown(box, sides.near.shape, int(np.clip(np.ceil(2.0 * height), *HALO)), grid=1)
 
@@ -120,7 +120,7 @@ def cut_patch(scene: Scene, sides: Sides, box: Box) -> tuple[Patch, Box]:
     scene : Scene
         Frames and depth.
     sides : Sides
-        Its jumps, and on which side each pixel is at present.
+        Its jumps, and the present side of each pixel.
     box : tuple of two slices
         Rows and columns.
     """
@@ -141,7 +141,7 @@ def cut_patch(scene: Scene, sides: Sides, box: Box) -> tuple[Patch, Box]:
         ]
     )
     sigma = np.abs(scene.position[:, None] - place[None])
-    # Frames that are asked about a near side, and the sharpest of every layer.
+    # Frames that are used to test a near side, and the sharpest of every layer.
     wanted = np.zeros(len(scene.frames), bool)
     wanted[sigma.argmin(axis=0)] = True
     wanted |= (sigma[:, np.isin(layers, low[sure])] <= scene.constants.sharp).any(axis=1)
@@ -155,7 +155,7 @@ def cut_patch(scene: Scene, sides: Sides, box: Box) -> tuple[Patch, Box]:
 
 
 def on_threads(work: Callable[[Box], Done], boxes: Iterable[Box]) -> list[Done]:
-    """Do the boxes, which do not depend on each other, on as many threads as allowed."""
+    """Process the boxes, which are independent, on as many threads as allowed."""
     if engine.in_use():
         with ThreadPoolExecutor(engine.thread_count(), thread_name_prefix="varfocus-edge") as pool:
             return list(pool.map(work, boxes))

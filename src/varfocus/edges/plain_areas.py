@@ -1,6 +1,6 @@
 r"""Plain areas of the picture, inside which no depth can jump.
 
-Where a picture is plain, nothing tells the depth but what is around: the semi-global paths that
+Where a picture is plain, only the surroundings determine the depth: the semi-global paths that
 arrive from different sides meet somewhere in the middle, and the blur of a near object beside it
 makes its depth reach too far. But a surface ends where the picture has an edge. So all of a plain
 area belongs to one surface, the one that most of it has already, and the rest takes the depth of
@@ -24,13 +24,13 @@ PLAIN = 2.5
 """Weight of a jump, see `varfocus.contrast.jump_weight`, above which a pixel is plain."""
 
 LEAST, REFERENCE = 150, 320 * 320
-"""Pixels of the smallest area looked at, less is a gap in the texture; more in larger pictures."""
+"""Pixels of the smallest area considered: less is a gap in the texture; more in larger pictures."""
 
 RIM = 2
 """Width in pixels of the rim around an area."""
 
 MAJORITY = 0.5
-"""Share of an area that must have one surface already."""
+"""Share of an area that must belong to one surface already."""
 
 LARGEST = 2**20
 """Pixels of a box in which the closest rim is looked for; larger ones are thinned out."""
@@ -54,9 +54,9 @@ def settle(index: Float, weight: Float, jump: float) -> None:
     index : ndarray of shape (H, W), float32
         Depth in frames; changed in place on the smaller side of jumps inside plain areas.
     weight : ndarray of shape (H, W), float32
-        How dear jumps are at each pixel; high where the picture is plain.
+        Cost of a jump at each pixel; high where the picture is plain.
     jump : float
-        Surfaces are told apart if no depth on the rim lies between them over so many frames.
+        Surfaces are distinct if no depth on the rim lies between them over this many frames.
     """
     least = LEAST * max(index.size / REFERENCE, 1.0)
     moves: list[Moves] = []  # all before the first is made: areas see one another's rims

@@ -82,7 +82,7 @@ def convolved(planes: Float, taps: Float) -> Float:
 
 @dataclass
 class Rendering:
-    """What `render` finds out about a patch.
+    """What `render` computes for a patch.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ def blur_scale(parts: Sequence[Part], scale: float, x: NDArray[np.float64]) -> B
     Parameters
     ----------
     parts : sequence of Part
-        Parts that stand for all of it, such as `sample_windows`.
+        Parts that represent all of it, such as `sample_windows`.
     scale : float
         What maps pixel values to [0, 1].
     x : ndarray of shape (n,)
@@ -73,7 +73,7 @@ def blur_scale(parts: Sequence[Part], scale: float, x: NDArray[np.float64]) -> B
     Returns
     -------
     BlurScale or None
-        None if there are too few pixels to tell.
+        None if there are too few pixels.
     """
     unit = np.abs(x - x[0]) / abs(x[-1] - x[0])
     samples = []

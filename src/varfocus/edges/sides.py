@@ -1,4 +1,4 @@
-r"""The two sides of every depth jump, and which pixels ask to which of them they belong."""
+r"""The two sides of every depth jump, and which pixels are tested for the side they belong to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Sides:
     near, far : ndarray of shape (H, W), float32
         Depth of either side of the closest jump, in pixels of blur σ.
     is_near : ndarray of shape (H, W), bool
-        On which side a pixel is at present.
+        Whether a pixel is on the near side at present.
     asks : ndarray of shape (H, W), bool
         Pixels that may change sides.
     zone : ndarray of shape (H, W), bool
@@ -49,7 +49,7 @@ def find_sides(blur: Float, constants: EdgeConstants = FITTED) -> Sides | None:
     blur : ndarray of shape (H, W), float32
         Depth from near to far in pixels of blur σ, as `varfocus.edges.scale` measures it.
     constants : EdgeConstants
-        What counts as a jump, and which pixels ask.
+        What counts as a jump, and which pixels are tested.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def find_sides(blur: Float, constants: EdgeConstants = FITTED) -> Sides | None:
 
 
 def hopeful(blur: Float, rival: Float, constants: EdgeConstants = FITTED) -> Sides:
-    """Return as askers the pixels that may show something nearer than is known yet.
+    """Select for testing the pixels that may show something nearer than is known yet.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """The edge stage: pixels beside depth jumps go to the side that explains the frames better.
 
-`varfocus.edges.survey` tells whether surfaces hide one another at all, `varfocus.edges.patches`
+`varfocus.edges.survey` decides whether surfaces hide one another at all, `varfocus.edges.patches`
 cuts frames and depth into layers, `varfocus.edges.vote` moves the pixels. Before the jumps of the
-depth map, pixels that would rather be nearer by themselves are asked: wires that the neighbourhood
-did not believe in.
+depth map, pixels that prefer a nearer depth by themselves are tested: thin wires that their
+neighbours outvoted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from varfocus.edges.survey import JUMP_REACH, Occlusion, jumps, survey
 from varfocus.edges.vote import reach_of_votes, vote
 
 PART_REACH = JUMP_REACH + 2 * ROUNDS * (HALO[1] + reach_of_votes())
-"""Pixels around a part that its depth depends on: those that may move ask twice."""
+"""Pixels around a part that its depth depends on: those that may move are tested twice."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Sharpened:
     near_first: bool
 
     def describe(self) -> dict[str, object]:
-        """Return what was found out, as plain data."""
+        """Return the findings, as plain data."""
         return {
             "nearest_frame": "first" if self.near_first else "last",
             "error_ratio": round(self.ratio, 3),
@@ -74,7 +74,7 @@ def sharpen(
     Parameters
     ----------
     frames : list of n ndarrays of shape (H, W, C)
-        Frames in any number type; `enough_frames` are enough.
+        Frames in any number type; those of `enough_frames` suffice.
     scale : float
         What maps them to [0, 1].
     index : ndarray of shape (H, W), float32
@@ -82,8 +82,8 @@ def sharpen(
     x : ndarray of shape (n,)
         Focus coordinate of these frames, monotone.
     rival : ndarray of shape (H, W), float32, optional
-        Another depth that a pixel by itself would prefer, or else the same: things too thin for
-        the neighbourhood to believe in.
+        Another depth that a pixel by itself would prefer, or else the same: objects so thin that
+        their neighbours outvote them.
     constants : EdgeConstants
         What decides.
 

@@ -2,7 +2,7 @@
 
 The edge stage has work to do only where they do. Some patches are tried with either end of the
 stack as the near one; unless rendering with occlusion explains the frames clearly better than
-blurring every pixel by itself, the depth is left alone.
+blurring every pixel by itself, the depth is left unchanged.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Trial:
         How strongly the camera blurs.
     ratios : tuple of float
         Error with occlusion over error without, if the first frame is the nearest, and if the last
-        is. Either order has its own frames and pixels to explain: only the ratios compare.
+        is. Either order has its own frames and pixels to explain: only the ratios can be compared.
     jumps : Sides or None
         Of the whole image, if it was looked at in one piece.
     """
@@ -234,7 +234,7 @@ def _trial_apart(
     sides = jumps(frames, index, scale, measured, constants)
     assert sides is not None  # there is a jump in this place
     top, left = (-s.start for s in outer)
-    # Neighbours have a say, if they are tried at all.
+    # Neighbours count, too, if they are tried at all.
     near_by = [_shifted(other, top, left) for other in some if _inside(other, outer)]
     here = [_shifted(place, top, left)]
     return _trial(frames, index, scale, measured, sides, near_by, here, constants)
@@ -261,7 +261,7 @@ def _trial(
 
 
 def _errors(scene: Scene, sides: Sides, boxes: list[Box]) -> list[Sums]:
-    """Return the summed errors of the askers of each box."""
+    """Return the summed errors of the tested pixels of each box."""
     tau2 = scene.constants.robust * scene.noise
 
     def work(box: Box) -> Sums:

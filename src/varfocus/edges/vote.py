@@ -2,9 +2,9 @@ r"""Pixels beside depth jumps decide together which side they belong to.
 
 `varfocus.edges.judge` says by how much the squared error of the rendered frames changes if a pixel
 changes sides. A pixel of the background, sharp nowhere in the frames where the foreground is
-sharp, fits either side there: so the near side must earn its place by more than noise, and by a
-share of what its other pixels earn. What neighbours say is averaged over a pixel or so; where no
-pixel earns anything, all stay where they are.
+sharp, fits either side there: so the near side must reduce the error by more than noise, and by a
+share of what its other pixels gain. The votes of neighbours are averaged over a pixel or so; where
+no pixel gains anything, all stay where they are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from varfocus.edges.sides import Mask, Sides
 
 
 def reach_of_votes(constants: EdgeConstants = FITTED) -> int:
-    """Return the distance in pixels from which what is said has a part in a decision."""
+    """Return the distance in pixels up to which other pixels influence a decision."""
     return (kernel(constants.nearby).size + kernel(constants.together).size) // 2
 
 
@@ -33,20 +33,20 @@ def vote(
     rounds: int,
     shown: tuple[Float, Float] | None = None,
 ) -> Sides:
-    """Ask all pixels of some boxes so many times, and let them change sides.
+    """Test all pixels of some boxes this many times, and let them change sides.
 
     Parameters
     ----------
     scene : Scene
         Frames and depth.
     sides : Sides
-        Jumps, and on which side each pixel is at present.
+        Jumps, and the present side of each pixel.
     boxes : list of tuples of two slices
-        Where pixels ask.
+        Where pixels are tested.
     rounds : int
         How often.
     shown : tuple of ndarrays of shape (H, W, C) and (H, W), float32, optional
-        Get the un-mixed colours of what the pixels show in the end, and the error per frame.
+        Receive the un-mixed colours of what the pixels show in the end, and the error per frame.
 
     Returns
     -------
@@ -93,9 +93,8 @@ def decide(
 ) -> Mask:
     r"""Return which pixels are on the near side from now on.
 
-    With D = E(near) − E(far), λ the least to be earned, and V the average of what the near side
-    earns around a pixel (each pixel at most `most_earned` λ), the vote of a pixel for the far side
-    is
+    With D = E(near) − E(far), λ the least reduction, and V the average reduction by the near side
+    around a pixel (each pixel at most `most_earned` λ), the vote of a pixel for the far side is
 
     .. math:: u = \operatorname{clip}\Bigl(\frac{D + t}{t}, -1, 1\Bigr), \quad
               t = \max(λ, \mathrm{share}\, V),

@@ -88,7 +88,7 @@ def shrink(z: Array, threshold: float | Array) -> Array:
     z : array of shape (2, H, W) or (3, H, W)
         Vector field.
     threshold : float or array of shape (H, W)
-        Length t ≥ 0 to take off.
+        Length t ≥ 0 to subtract.
 
     Returns
     -------
@@ -145,7 +145,7 @@ class ScreenedPoisson:
     Parameters
     ----------
     like : array of shape (H, W)
-        Tells shape, dtype and device.
+        Gives shape, dtype and device.
     """
 
     def __init__(self, like: Array) -> None:
@@ -194,7 +194,7 @@ class FirstOrder:
     Parameters
     ----------
     like : array of shape (H, W)
-        Tells shape, dtype and device.
+        Gives shape, dtype and device.
     """
 
     def __init__(self, like: Array) -> None:

@@ -1,15 +1,15 @@
 r"""Regularisers R of the depth, by value and proximal map of the field they measure.
 
 ===========  =====================================================  ===============================
-TV           Σ \|Kd\|                                               jumps are free of charge
+TV           Σ \|Kd\|                                               jumps cost no more than slopes
 Huber-TV     Σ φ(\|Kd\|), φ(r) = r²/2ε for r ≤ ε, r − ε/2 beyond    and gentle slopes have no stairs
 weighted TV  Σ w \|Kd\|                                             jumps are cheap where w is small
 TGV²         min_v Σ \|Kd − v\| + β Σ \|Ev\|                        slopes are free, kinks cost
 ===========  =====================================================  ===============================
 
-All have the same slope at infinity (where w = 1), so the weight α means the same for jumps.
+All have the same slope at infinity (where w = 1), so α has the same meaning for jumps.
 
-The first three measure g = Kd. TGV has a second unknown, the slope v that is free of charge, and
+The first three measure g = Kd. TGV has a second unknown, the slope v that costs nothing, and
 measures Kd − v and Ev. A regulariser names its operator, `FirstOrder` or `SecondOrder`; its value
 and proximal map are those of a field, pixel by pixel. See docs/regularisers.md for when each helps.
 
@@ -81,7 +81,7 @@ class HuberTV:
     epsilon : float
         ε ≥ 0, in the unit of d per pixel: slopes up to this are smooth. 0 is total variation.
     weight : array of shape (H, W), optional
-        w ≥ 0 of each pixel; 1 unless told.
+        w ≥ 0 of each pixel; default 1.
     """
 
     epsilon: float
@@ -118,7 +118,7 @@ class TGV:
         β > 0 in pixels: what a kink costs in units of what a jump costs. Features narrower than
         about β pixels are seen as jumps, wider ones as slopes.
     weight : array of shape (H, W), optional
-        w ≥ 0 of each pixel; 1 unless told.
+        w ≥ 0 of each pixel; default 1.
     """
 
     ratio: float

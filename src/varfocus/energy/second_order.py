@@ -102,7 +102,7 @@ class SecondOrder:
     Parameters
     ----------
     like : array of shape (H, W)
-        Tells shape, dtype and device.
+        Gives shape, dtype and device.
     """
 
     def __init__(self, like: Array) -> None:
@@ -127,7 +127,7 @@ class SecondOrder:
         r : array of shape (H, W)
             Right-hand side of d, λKᵀg included.
         target : array of shape (5, H, W)
-            g and h: what Kd − v and Ev are to be near to.
+            g and h: targets of Kd − v and Ev.
         v : array of shape (2, H, W)
             The last v.
         lam : float

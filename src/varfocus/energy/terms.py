@@ -126,7 +126,7 @@ class VolumeTerm:
 
 
 class WindowTerm:
-    """A `VolumeTerm` of which only the samples around a first guess are at hand.
+    """A `VolumeTerm` of which only the samples around a first guess are kept.
 
     The engine's form: 16 samples of 16 bit per pixel instead of a volume of all labels. d can move
     by six labels at least in either direction, unless the range ends there.
@@ -178,7 +178,7 @@ class WindowTerm:
 
 
 def energy(data: DataTerm, alpha: float, d: Array, regulariser: Regulariser = TV) -> float:
-    """Return E(d) = D(d) + α R(Kd), R total variation unless told."""
+    """Return E(d) = D(d) + α R(Kd), by default R is the total variation."""
     if isinstance(data, ContrastTerm) and regulariser is TV and engine.accepts(data.a, d):
         data_value, variation = engine.energy_terms(data.a, d)
         return data_value + alpha * variation

@@ -74,7 +74,7 @@ def write_maps(
     maps : Maps
         What.
     canvas : Canvas
-        Where they live, which tells how they are written.
+        Where they live, which determines how they are written.
     tiled_format : {"tiff", "zarr"}
         Format of tiled files.
 
@@ -169,7 +169,7 @@ def write_about(
 
 
 def describe_software() -> dict[str, str]:
-    """Return what made a result: the versions of varfocus and Python."""
+    """Return the versions of varfocus and Python that made a result."""
     return {"varfocus": varfocus.__version__, "python": platform.python_version()}
 
 
@@ -217,7 +217,7 @@ def _sha256(path: Path) -> str | None:
 
 def as_json(data: dict[str, Any]) -> bytes:
     """Return plain data as a JSON document."""
-    # A file's name may hold bytes that are no text: as \udcff, which JSON reads back as they were.
+    # A file's name may hold bytes that are not text: as \udcff, which JSON reads back as they were.
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     return text.encode("utf-8", "backslashreplace")
 

@@ -1,4 +1,4 @@
-r"""A few telling pixels and their contrast curves: the evidence behind a depth map, to look at.
+r"""A few chosen pixels and their contrast curves: the evidence behind a depth map.
 
 One pixel that is sure, one that is typical, one that is doubtful, one at a depth jump. Of each the
 contrast over focus as the method sees it, the model the method explains it by, and the depth that
@@ -75,7 +75,7 @@ class Witness:
 
 
 def telling_places(index: Float, confidence: Float) -> list[Place]:
-    """Return pixels that show what a result rests on; fewer in small or even maps.
+    """Return pixels that show what a result rests on; fewer in small or uniform maps.
 
     Parameters
     ----------

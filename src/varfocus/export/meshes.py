@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from varfocus.surface import Mesh, vertex_normals
 
 LARGEST_TEXTURE = 4096
-"""Side in pixels of the largest texture that every viewer takes."""
+"""Side in pixels of the largest texture that every viewer accepts."""
 
 _FLOAT, _UINT32 = 5126, 5125  # component types of glTF
 _VERTICES, _INDICES = 34962, 34963  # buffer targets of glTF

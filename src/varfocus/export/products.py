@@ -19,7 +19,7 @@ from varfocus.surface import Mesh, height_mesh, height_points
 from varfocus.units import PixelSize, parse_length
 
 UNCALIBRATED_WIDTH = 0.1
-"""Longer side in metres of a model whose true size is unknown: fits a table, and a printer."""
+"""Longer side in metres of a model whose true size is unknown: fits a desk, and a printer."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Shape:
     Parameters
     ----------
     triangles
-        No more triangles than this; the map is coarsened to fit. Textures keep their detail.
+        Largest number of triangles; the map is coarsened to fit. Textures keep their detail.
     jump
         Surfaces are torn where neighbours differ by more than this many frame distances, beyond
         four times what is usual around them; "inf" tears nothing.
@@ -140,7 +140,7 @@ def find_scale(saved: SavedResult, calibration: Calibration, relief: float) -> S
     )
     words = (
         f"the true size is unknown: the longer side is set to {UNCALIBRATED_WIDTH * 1e3:g} mm and "
-        f"the range of heights to {relief:g} of it. {lacking} would make it true."
+        f"the range of heights to {relief:g} of it. {lacking} would give the true size."
     )
     return Scale((pixel, pixel), float(height), False, words)
 
@@ -177,7 +177,7 @@ class _Job:
         )
         if not len(mesh.faces):
             raise OutputError(
-                f"{self.saved.folder}: the depth map has no three known neighbours",
+                f"{self.saved.folder}: the depth map has no three adjacent known pixels",
                 "expected a surface",
             )
         return mesh
@@ -326,7 +326,7 @@ def make_product(
     if product.measured and not scale.true:
         raise ParameterError(
             f"received {path.name} for a result whose true size is unknown",
-            "expected pixel size and unit of depth, which this format is about",
+            "expected pixel size and unit of depth, which this format requires",
             "Add --pixel-size 0.5um and, for depth in frames, --z-step 2um.",
         )
     content = product.make(_Job(saved, scale, shape))

@@ -1,4 +1,4 @@
-"""``report.html``: one page that tells and shows what a run did; it opens offline."""
+"""``report.html``: one page that describes and shows what a run did; it opens offline."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Findings:
     fused : ndarray of shape (H, W) or (H, W, 3)
         All-in-focus image.
     witnesses : sequence of Witness
-        Contrast curves at telling pixels.
+        Contrast curves at chosen pixels.
     trace : Trace or None
         How the minimisation went.
     pixel_size : PixelSize or None
@@ -239,7 +239,7 @@ def _warnings(record: dict[str, Any]) -> str:
 def _viewer_script() -> str:
     """Return the page's viewer as a script, or nothing where it was not built."""
     path = files("varfocus.export").joinpath("viewer", "viewer.js")
-    # In a script element the first </script ends it, wherever it stands.
+    # The first </script ends a script element, wherever it stands.
     return path.read_text(encoding="utf-8").replace("</", r"<\/") if path.is_file() else ""
 
 

@@ -1,6 +1,6 @@
 """The files of a result: what each is called, and what is in it, in words.
 
-Whoever writes, lists, offers or explains them reads this table.
+All code that writes, lists, offers or explains them reads this table.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def file_names(dtype: np.dtype[Any], tiled: TiledFormat | None = None) -> dict[s
     Parameters
     ----------
     dtype : numpy.dtype
-        Number type of the frames: tells the format of the all-in-focus image.
+        Number type of the frames: determines the format of the all-in-focus image.
     tiled : {"tiff", "zarr"}, optional
         The format of maps that are written in tiles; by default they are not.
 

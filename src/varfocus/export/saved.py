@@ -76,7 +76,7 @@ class SavedResult:
 
     @property
     def metres(self) -> float | None:
-        """Metres in one unit of depth; None for frames, and for units that are no lengths."""
+        """Metres in one unit of depth; None for frames, and for units that are not lengths."""
         return METRES.get(self.unit)
 
     @property
@@ -90,7 +90,7 @@ class SavedResult:
         known = np.isfinite(self.depth)
         if not known.any():
             raise InputError(
-                f"{self.folder}: depth.tif has no depth", "expected one known pixel at least"
+                f"{self.folder}: depth.tif has no depth", "expected at least one known pixel"
             )
         nearest = ndimage.distance_transform_edt(
             ~known, return_distances=False, return_indices=True
@@ -174,7 +174,7 @@ def _record(folder: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         there = folder.is_dir()
         raise InputError(
-            f"{folder} holds no {RUN_RECORD}" if there else f"{folder} is no folder",
+            f"{folder} holds no {RUN_RECORD}" if there else f"{folder} is not a folder",
             "expected the output folder of a complete run of varfocus depth",
             "Make one: varfocus depth shots/ -o out/",
         ) from error
@@ -249,7 +249,7 @@ _PARTS: Mapping[tuple[str, ...], Callable[[Any], bool]] = {
     ("warnings",): _are_names,
     ("seconds",): lambda seconds: seconds is None or _is_number(seconds),
 }
-"""What is read from a record, and how it must be: the file may come from anybody."""
+"""What is read from a record, and how it is checked: the file may come from anybody."""
 
 
 def _found(folder: Path, name: str) -> Path | None:

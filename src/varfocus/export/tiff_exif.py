@@ -1,9 +1,9 @@
-"""EXIF in tiled TIFF files: what a photograph says of itself, as directories of the file.
+"""EXIF in tiled TIFF files: what a photograph says about itself, as directories of the file.
 
 An EXIF block is a small TIFF file. The texts of its first directory become entries of the image's
 own (maker, model, date, artist, copyright); the directories of the shot (``0x8769``) and of the
 place (``0x8825``) go to the end of the file, and entries of the image's point to them. Values are
-copied, offsets counted anew.
+copied, offsets computed anew.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ With the weights of linear interpolation, w_k = max(0, 1 − |k − index|), red
 
 is the picture that the depth asks for. A slanted surface shows no seams, and where the depth jumps,
 bright and dark are blended over as many pixels as their scale needs. There the depth may also be a
-few pixels off, or miss a thin thing altogether. So another frame may overrule it where it is
+few pixels off, or miss a thin object altogether. So another frame may overrule it where it is
 clearly sharper: with smoothed energies :math:`E_{k,l} = G * \sum_{channels} L_{k,l}^2`,
 
 .. math:: L_l = B_l + m\,(L_{k^*,l} - B_l),\quad k^* = \arg\max_k E_{k,l}/ρ_k,

@@ -130,7 +130,7 @@ def border(path: Path) -> Iterator[None]:
     except MemoryError as error:
         raise TooLargeError(
             f"{path}: not enough memory to decode it",
-            "expected a file that claims no more than fits",
+            "expected a file that fits into memory",
             "Crop or scale the frames down, or use a machine with more memory.",
         ) from error
     except OSError as error:

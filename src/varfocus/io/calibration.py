@@ -36,23 +36,23 @@ class Focus:
         Image, position or scene, by name or number from 0, of a file with several.
     z_step
         Constant distance between frames with its unit, such as 2um; depth is then physical. By
-        default what OME or ImageJ metadata say.
+        default taken from OME or ImageJ metadata.
     focus_distances
         Text or CSV file with one focus distance per frame, in the order of the frames.
     unit
-        Unit of the numbers in that file; otherwise the unit to give depth in.
+        Unit of the numbers in that file; without a file, the unit of the depth.
     focus_in
-        What those numbers are: distances, dioptres (1/m), or the travel of the lens from where
-        it focuses at infinity. The latter two are converted to metres by the thin-lens formula.
+        What those numbers are: distances, dioptres (1/m), or the travel of the lens from its focus
+        at infinity. The latter two are converted to metres by the thin-lens formula.
     focal_length
-        Of the lens, such as 50mm; needed for its travel only.
+        Focal length of the lens, such as 50mm; needed only for its travel.
     pixel_size
-        Size of a pixel in the scene, such as 0.5um. By default what the metadata say.
+        Size of a pixel in the scene, such as 0.5um. By default taken from the metadata.
     invert
-        Give heights above the farthest focus position, towards the lens, if focus distances
-        count away from it.
+        Return heights above the farthest focus position, towards the lens; for focus distances that
+        count away from the lens.
     limits
-        What is too large to be looked at.
+        Sizes beyond which files are refused.
     """
 
     reverse: bool = False
@@ -69,7 +69,7 @@ class Focus:
     limits: Limits = DEFAULT_LIMITS
 
     def asked(self) -> dict[str, Any]:
-        """Return what was said, by name: whatever differs from the defaults."""
+        """Return the options that differ from their defaults, by name."""
         said = _changes(self)
         said.pop("limits", None)
         return said | _changes(self.limits)
@@ -81,7 +81,7 @@ def _changes(options: Focus | Limits) -> dict[str, Any]:
 
 
 def open_stack(source: Sequence[str], focus: Focus) -> FocusStack:
-    """Open the frames a user named, with what was said about them.
+    """Open the frames a user named, with the options that describe them.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _with_positions(stack: FocusStack, focus: Focus) -> FocusStack:
     if focus.focus_in != "distance":
         raise ParameterError(
             f"received --focus-in {focus.focus_in} without --focus-distances",
-            "expected one number per frame: steps alone do not tell a distance",
+            "expected one number per frame: steps alone do not determine a distance",
         )
     if focus.z_step is not None:
         step = parse_length(focus.z_step, "--z-step")
@@ -152,7 +152,7 @@ def _at(stack: FocusStack, numbers: list[float], unit: str | None, focus: Focus)
         raise ParameterError(
             f"received lens travel {'in ' + unit if unit else 'without unit'}, and "
             f"{focus.focal_length or 'no'} focal length",
-            "expected both, to tell the distances from the travel",
+            "expected both, to compute distances from the travel",
             "For example --unit mm --focal-length 50mm.",
         )
     f = parse_length(focus.focal_length, "--focal-length")

@@ -22,16 +22,16 @@ ReadWindow: TypeAlias = Callable[[Header, slice, slice], NDArray[Any]]
 
 @dataclass(frozen=True)
 class Calibration:
-    """Sizes as a file tells them.
+    """Sizes as given by a file.
 
     Parameters
     ----------
     focus : tuple of float
-        Focus position of each frame; empty if the file does not tell.
+        Focus position of each frame; empty if the file has none.
     unit : str
         Unit of `focus`.
     focus_origin, pixel_size_origin : str
-        Which entry of the file says so.
+        Which entry of the file they come from.
     pixel_size : PixelSize, optional
         Size of a pixel in the scene.
     """

@@ -98,7 +98,7 @@ def _at_place(path: Path) -> list[Path]:
 
 
 def _in_folder(folder: Path) -> list[Path]:
-    """Return what is an image by content, and what calls itself one by name.
+    """Return what is an image by content, or claims to be one by name.
 
     The latter so that a damaged frame is an error and not a gap. Cameras put RAW files and videos
     beside pictures of the same scene: those count only where there are no pictures. Arrays may be
@@ -126,7 +126,7 @@ def _in_folder(folder: Path) -> list[Path]:
 def _kind(path: Path) -> Kind | None:
     """Return what a file is by content, else what its name claims.
 
-    Pipes and sockets are not opened. Of what cannot be opened, whoever reads it will say so, if it
+    Pipes and sockets are not opened. What cannot be opened is reported when it is read, if it
     claims to be an image.
     """
     return (kind_of(path) if path.is_file() else None) or claimed_kind(path.name)

@@ -1,4 +1,4 @@
-"""The two things varfocus asks an EXIF block: how the camera was held, and how far it focused."""
+"""What varfocus reads from an EXIF block: how the camera was held, and how far it focused."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _block(exif: bytes) -> tuple[bytes, str]:
 
 
 def _first(exif: bytes, order: str) -> int:
-    """Return where the first directory is; 0, where none can be, if that is not told."""
+    """Return where the first directory is; 0, where none can be, if that is unknown."""
     return int(struct.unpack_from(order + "I", exif, 4)[0]) if order and len(exif) >= 8 else 0
 
 

@@ -37,14 +37,14 @@ class Format:
     Parameters
     ----------
     name : str
-        What a frame of such a file says that it is.
+        Name of the format of a frame.
     kind : {"picture", "raw", "recording", "array"}
         What it counts as in a folder.
     look : callable
-        ``look(path, selection) -> Contents``: the properties of all frames, held against the
+        ``look(path, selection) -> Contents``: the properties of all frames, checked against the
         limits before any pixel is decoded, and the functions that decode one frame or a part.
     magic : tuple of (int, bytes)
-        How a file begins: one of these is there.
+        How a file begins: with one of these.
     sniff : callable, optional
         Beyond or instead of that, ``sniff(head) -> bool`` looks at the first `HEAD_BYTES` bytes.
     confirm : callable, optional
@@ -57,9 +57,9 @@ class Format:
     multiple : bool
         Whether a file may hold several frames.
     extra, library : str
-        Extra of varfocus that is needed, and a module that tells whether it is there.
+        Extra of varfocus that is needed, and a module that shows whether it is installed.
     words : str
-        Its name for people, if another.
+        Its name for people, if different.
     about, calibration : str
         For the list in the README: what is read of it, and where sizes come from.
     """
@@ -137,7 +137,7 @@ FORMATS: dict[str, Format] = {
             "RAW",
             "raw",
             partial(look_at_picture, raw.probe, raw.decode),
-            # What is a TIFF was refused above because it is of a camera.
+            # A TIFF gets here only if it was refused above as a camera's.
             magic=(*raw.MAGIC, *((0, start) for start in tiff.STARTS)),
             suffixes=(
                 *(".dng", ".cr2", ".cr3", ".nef", ".arw"),
@@ -244,7 +244,7 @@ FOREIGN = (
 
 
 def register(entry: Format) -> None:
-    """Add a format, in this process; it is tried after those that are there.
+    """Add a format, in this process; it is tried after all others.
 
     Raises
     ------
@@ -253,14 +253,14 @@ def register(entry: Format) -> None:
     """
     if entry.name in FORMATS:
         raise ParameterError(
-            f"received a format of the name {entry.name!r}",
+            f"received a format named {entry.name!r}",
             "expected one that is none of " + ", ".join(FORMATS),
         )
     FORMATS[entry.name] = entry
 
 
 def unregister(name: str) -> None:
-    """Take a format from the list."""
+    """Remove a format from the list."""
     del FORMATS[name]
 
 
@@ -285,7 +285,7 @@ def identify_store(folder: Path) -> Format | None:
 
 
 def claimed_kind(name: str) -> Kind | None:
-    """Return what a file calls itself by the end of its name, if that is a picture or RAW."""
+    """Return what a file claims to be by the end of its name, if that is a picture or RAW."""
     ending = Path(name).suffix.lower()
     for entry in FORMATS.values():
         if ending in entry.suffixes and entry.kind in ("picture", "raw"):
@@ -326,7 +326,7 @@ def readable(stores: bool = True) -> str:
 
 
 def extras() -> dict[str, str]:
-    """Return the extras of varfocus that read more formats, each with a module to tell it by."""
+    """Return the extras of varfocus that read more formats, each with a module to test for."""
     found: dict[str, str] = {}
     for entry in FORMATS.values():
         if entry.extra:

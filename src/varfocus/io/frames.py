@@ -47,7 +47,7 @@ class FileFrame:
     pages : int
         How many frames the file has.
     limits : Limits
-        Hold while it is decoded, as they did when it was looked at.
+        In force while it is decoded, as they were when its header was read.
     decode_window : callable, optional
         Returns a part of the pixels as stored, given the header, rows and columns.
     """
@@ -264,6 +264,6 @@ def _not_an_image(path: Path, head: bytes) -> UnreadableFrameError:
         what = "is not an image, or is damaged at its start"
     return UnreadableFrameError(
         f"{path}: {what}",
-        f"expected {readable()}, told by content and not by name",
+        f"expected {readable()}, recognised by content and not by name",
         "Convert it, copy it again, or leave it out.",
     )

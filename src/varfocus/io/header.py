@@ -21,7 +21,7 @@ class Header:
     width, height : int
         Pixels as stored, before the orientation is applied.
     colour : bool
-        RGB or grey, after palette and alpha are dealt with.
+        RGB or grey, after palette and alpha are resolved.
     dtype : numpy.dtype
         uint8, uint16 or float32.
     orientation : int

@@ -20,7 +20,7 @@ def distance_from_dioptre(dioptre: ArrayLike) -> NDArray[np.float64]:
     Parameters
     ----------
     dioptre : array_like
-        D in 1/m, positive; 0 is infinity, which is no position.
+        D in 1/m, positive; 0 is infinity, which is not a position.
 
     Returns
     -------

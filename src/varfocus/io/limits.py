@@ -1,7 +1,8 @@
-"""The limits that hold while files are looked at and decoded.
+"""The limits in force while files are inspected and decoded.
 
-A few hundred bytes can claim gigapixels, so every header is held against `varfocus.params.Limits`
-before anything is decoded. Headers are made in many readers: the limits reach them by context.
+A few hundred bytes can claim gigapixels, so every header is checked against
+`varfocus.params.Limits` before anything is decoded. Headers are made in many readers: the limits
+reach them by context.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ _IN_FORCE = ContextVar("limits", default=DEFAULT_LIMITS)
 
 
 def in_force() -> Limits:
-    """Return the limits that hold here."""
+    """Return the limits in force here."""
     return _IN_FORCE.get()
 
 
 @contextmanager
 def within(limits: Limits) -> Iterator[None]:
-    """Let these limits hold inside."""
+    """Put these limits in force inside the block."""
     before = _IN_FORCE.set(limits)
     try:
         yield

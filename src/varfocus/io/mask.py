@@ -1,4 +1,4 @@
-"""Pictures that say what counts: white what does, black what does not."""
+"""Pictures that say which pixels count: white ones do, black ones do not."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def read_mask(path: str | Path, shape: tuple[int, int]) -> NDArray[np.bool_]:
     Raises
     ------
     InputError
-        If it is no picture of that size, or leaves nothing.
+        If it is not a picture of that size, or leaves nothing.
     """
     path = Path(path)
     if not path.is_file():
         raise InputError(
-            f"{path} is no file", "expected a picture of the size of the frames as the mask"
+            f"{path} is not a file", "expected a picture of the size of the frames as the mask"
         )
     pixels = probe_files([path]).frames[0].read()
     height, width = shape

@@ -16,13 +16,13 @@ from varfocus.stack import FocusStack
 
 _EXIF_IFD, _GPS_IFD = 0x8769, 0x8825
 _DESCRIPTION = 0x010E
-# Of the first directory only what describes the picture, for in a TIFF it also tells how the pixels
+# Of the first directory only what describes the picture, for in a TIFF it also says how the pixels
 # are stored: description, maker, model, date, artist, copyright.
 _KEPT = (_DESCRIPTION, 0x010F, 0x0110, 0x0132, 0x013B, 0x8298)
-# Maker note (its offsets break, and it may tell the place), size in pixels, and interoperability.
+# Maker note (its offsets break, and it may reveal the place), size in pixels, and interoperability.
 _DROPPED = (0x927C, 0xA002, 0xA003, 0xA005)
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP")
-"""Pillow would try all that it knows, of which some start other programs."""
+"""Pillow would try every format it knows, and some of them start other programs."""
 _SPACES = {1: b"GRAY", 3: b"RGB "}
 
 
@@ -70,7 +70,7 @@ def read_metadata(stack: FocusStack, keep_gps: bool = False, number: int = 0) ->
             with Image.open(frame.path, formats=_FORMATS) as image:
                 icc = image.info.get("icc_profile") or b""
                 exif = image.getexif()
-                if frame.format == "TIFF":  # microscopes keep there how the file is laid out
+                if frame.format == "TIFF":  # microscopes keep the layout of the file there
                     exif.pop(_DESCRIPTION, None)
                 block = _selected(exif, keep_gps)
     except Exception:

@@ -1,4 +1,4 @@
-"""Turn pixels the way the camera was held, as EXIF and TIFF orientation tags tell."""
+"""Turn pixels the way the camera was held, according to EXIF and TIFF orientation tags."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def valid_orientation(value: object) -> int:
 
 
 def swaps_sides(orientation: int) -> bool:
-    """Return whether width and height change places."""
+    """Return whether width and height are swapped."""
     return orientation >= 5
 
 
 def oriented(pixels: NDArray[Any], orientation: int) -> NDArray[Any]:
-    """Return pixels as they are to be looked at.
+    """Return pixels the right way up.
 
     Parameters
     ----------
@@ -48,5 +48,5 @@ def oriented(pixels: NDArray[Any], orientation: int) -> NDArray[Any]:
 
 
 def exif_orientation(exif: bytes) -> int:
-    """Return the orientation that an EXIF block tells; 1 if there is none or it is damaged."""
+    """Return the orientation in an EXIF block; 1 if there is none or it is damaged."""
     return valid_orientation(stored_orientation(exif))

@@ -65,8 +65,8 @@ def stack_shape(shape: Sequence[int]) -> tuple[int, tuple[int, ...]]:
 class InTurn:
     """Reads what can only be read from the start: video, and compressed arrays.
 
-    Frames asked for in order are read once each. A step back starts anew, but what was passed
-    last is kept.
+    Frames asked for in order are read once each. A step back starts anew, but the frames read last
+    are kept.
 
     Parameters
     ----------

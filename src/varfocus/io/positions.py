@@ -12,7 +12,7 @@ from varfocus.units import unit_name
 
 
 class Positions(NamedTuple):
-    """What a file says of the focus."""
+    """What a file says about the focus."""
 
     values: list[float]
     """One position per frame."""
@@ -37,7 +37,7 @@ def read_positions(path: Path) -> Positions:
     Raises
     ------
     FocusPositionsError
-        If it cannot be read so.
+        If it cannot be read that way.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

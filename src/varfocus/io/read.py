@@ -1,4 +1,4 @@
-"""The way from a place on disk to a focus stack."""
+"""From a place on disk to a focus stack."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def read_stack(
     Parameters
     ----------
     source : str, path or list of these
-        A folder, of which all images are taken (sub-folders, hidden files and files that are no
-        images are passed over, camera RAW files and videos where there are other images); a
-        pattern such as ``"shots/*.png"``; a list of files, in the order of focus; or one file
-        that holds a stack: TIFF, OME-TIFF, video, ND2, CZI, LIF, Zarr, NPY, NPZ. Folders and
-        patterns are sorted as people count: img2 before img10. Files are recognised by content.
+        A folder, of which all images are taken (sub-folders, hidden files and files that are not
+        images are skipped, and so are camera RAW files and videos where there are other images); a
+        pattern such as ``"shots/*.png"``; a list of files, in the order of focus; or one file that
+        holds a stack: TIFF, OME-TIFF, video, ND2, CZI, LIF, Zarr, NPY, NPZ. Folders and patterns
+        are sorted as people count: img2 before img10. Files are recognised by content.
     reverse : bool
         Put the last frame first.
     focus : array_like of shape (n,), optional
@@ -58,7 +58,7 @@ def read_stack(
     TooLargeError
         If a frame or the stack exceeds the limits.
     ParameterError
-        If `source` is no place of files.
+        If `source` does not name files.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def read_stack(
 
 
 def _hints(frames: Sequence[FileFrame]) -> tuple[str, ...]:
-    """Say what cameras noted about focus, which is too coarse to be used unasked."""
+    """Return what cameras recorded about focus, which is too coarse to be used unasked."""
     noted = [frame.header.subject_distance for frame in frames]
     distances = [distance for distance in noted if distance is not None]
     if not distances:

@@ -1,7 +1,7 @@
 """Choose one focus stack from a file that holds channels, times or whole series of them.
 
 Microscopes store all of these in one file. Taken for focus steps, channels would give a depth map
-that looks plausible and means nothing; so whoever has several must say which.
+that looks plausible and means nothing; so the user must choose one of several.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Series:
     steps, times : int
         How many focus steps and time points it has.
     channels : tuple of str
-        Names; empty for a nameless one.
+        Names; empty for one without a name.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def choose(series: Sequence[Series], wanted: Selection) -> Choice:
     series : sequence of Series
         What the file holds; at least one.
     wanted : Selection
-        What the user said.
+        What the user chose.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _one_of(
         raise RefusedError(
             AmbiguousInputError,
             f"holds {n} {plural}: {listed}",
-            f"expected to be told which {what} is the focus stack",
+            f"expected a choice: which {what} is the focus stack",
             f"Choose with --{what}, for example --{what} 0.",
         )
     text = str(wanted).strip()

@@ -1,4 +1,4 @@
-"""The three ways from a stack to its depth, each told in its own file."""
+"""The three methods, from a stack to its depth, each in its own file."""
 
 from varfocus.methods import classic, paper, robust
 from varfocus.methods.estimate import Estimate

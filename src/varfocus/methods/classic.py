@@ -173,7 +173,7 @@ def classic_index(volume: Float, params: ClassicParams, canvas: Canvas | None = 
 
 @dataclass(frozen=True)
 class Windowed:
-    """What the classical method takes from the frames.
+    """What the classical method measures in the frames.
 
     Attributes
     ----------
@@ -246,7 +246,7 @@ def solve(windowed: Windowed, params: Params, progress: Progress, room: int | No
     Returns
     -------
     Estimate
-        Depth in frames, and the margin by which contrast speaks for it.
+        Depth in frames, and the margin by which contrast supports it.
     """
     del progress, room
     volume, canvas = windowed.volume, windowed.canvas

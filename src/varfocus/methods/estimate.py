@@ -1,4 +1,4 @@
-"""What every method gives back: depth in frames, before it meets the outside world."""
+"""What every method returns: depth in frames, before conversion to physical units."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Estimate:
     known : ndarray of shape (H, W), bool, or None
         False where nothing in the stack determines the depth; None if the method cannot tell.
     notes : dict
-        What the method found out about the stack, for the record.
+        What the method learnt about the stack, for the record.
     unmixed : tuple of ndarray (H, W, C), float32, and ndarray (H, W), bool, or None
         Colours in [0, 1] without the veil of blurred foregrounds, and where they are known:
         beside depth jumps; see `varfocus.edges`.

@@ -44,7 +44,7 @@ SMOOTHING_REACH = 6
 
 @dataclass(frozen=True)
 class Sharpness:
-    """What the paper's method takes from the frames: the first half of it.
+    """What the first half of the paper's method measures in the frames.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def solve(sharpness: Sharpness, params: Params, progress: Progress, room: int | 
     Returns
     -------
     Estimate
-        Depth in frames, the margin by which contrast speaks for it, and the trace of the solver.
+        Depth in frames, the margin by which contrast supports it, and the trace of the solver.
     """
     del room
     stack, canvas, a, n = sharpness.stack, sharpness.canvas, sharpness.a, len(sharpness.stack)
@@ -179,7 +179,7 @@ def sharpness_curves(
 def picture_weight(
     stack: FocusStack, progress: Progress = silent, canvas: Canvas | None = None
 ) -> NDArray[np.float32]:
-    """Return how dear a depth jump is at each pixel, from the edges of the sharp picture.
+    """Return the cost of a depth jump at each pixel, from the edges of the sharp picture.
 
     Parameters
     ----------

@@ -5,9 +5,9 @@ C → semi-global matching → minimum of
 
 .. math:: E(d) = \sum_{ij} C_{ij}(d_{ij}) + α \sum_{ij} w_{ij} φ_ε(|Kd|_{ij})
 
-by a primal-dual method, started at the semi-global answer. d is in frames; w makes jumps
-dear where the picture is plain. Where surfaces hide one another, `varfocus.edges` then puts the
-pixels beside jumps on the right side.
+by a primal-dual method, started at the semi-global answer. d is in frames; w makes jumps expensive
+where the picture is plain. Where surfaces hide one another, `varfocus.edges` then puts the pixels
+beside jumps on the right side.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ CLEAR_LEAD = 0.1
 """A pixel by itself prefers another depth if that is cheaper by this much of an average well."""
 
 MARGIN_LIMIT = 3.0
-"""The lead over a rival says no more beyond this."""
+"""A lead over a rival beyond this adds no information."""
 
 VETO_WINDOW = 21
 """Side in pixels of the window in which `overshadowed` looks for something stronger."""
 
 VETO_RATIO = 4.0
-"""Pixels weaker than what is around them by more than this factor are disbelieved."""
+"""Pixels weaker than their surroundings by more than this factor are distrusted."""
 
 VETO_REACH, VETO_INSIDE = 1.0, 0.9
-"""Within so many frames of an end of the range entirely, and further inside to this share."""
+"""Within this many frames of an end of the range entirely, and further inside to this share."""
 
 REFERENCE_SIZE = 320.0
 """Side in pixels of the square image for which the weight of the refinement is meant."""
@@ -76,7 +76,7 @@ CURVATURE_REACH = 0.3
 """Distance in peak widths at which the curvature of the aggregated cost is taken."""
 
 FLATTEST = 0.35
-"""Curvatures below this say no more."""
+"""Curvatures below this are treated as equal to it."""
 
 EVIDENCE_WINDOW = 9
 """Side in pixels of the window over which the evidence for a depth is averaged."""
@@ -87,7 +87,7 @@ NOISE_EVIDENCE = 5.5
 
 @dataclass(frozen=True)
 class Front:
-    """Contrast of all frames, and what else one look at each of them tells.
+    """Contrast of all frames, and what else is measured in the same pass.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Front:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a stack has taught, before anything is smoothed.
+    """What was learnt from a stack, before anything is smoothed.
 
     Attributes
     ----------
@@ -278,7 +278,7 @@ def _penalties(
 
 
 class _Passes:
-    """Counts the bands that are done with, and lets go of what they touched."""
+    """Counts the bands that are finished, and releases the memory they touched."""
 
     def __init__(self, canvas: Canvas, progress: Progress) -> None:
         self._canvas, self._progress = canvas, progress
@@ -296,7 +296,7 @@ class _Passes:
         self._progress(self._stage, min(self._count, self._total), self._total)
 
     def end(self) -> None:
-        """Tell that all are done with: array code has no bands, and counts none."""
+        """Report that all are finished: array code has no bands, and counts none."""
         if self._count < self._total:
             self._count = self._total
             self._progress(self._stage, self._total, self._total)
@@ -325,7 +325,7 @@ def _refined(
         traces.append(solution.trace)
         return (solution.d,)
 
-    # In one iteration a pixel hears of its next neighbours, and of no others.
+    # In one iteration a pixel depends on its direct neighbours, and on no others.
     (index,) = canvas.map("refining", params.refinement + 2, work, progress)
     if isinstance(term, WindowTerm):
         canvas.drop(term.samples, term.scale, term.base)
@@ -362,7 +362,8 @@ def judge(
 def lone_wells(label: Float, lowest: Float, cost: Float, index: Float, step: float) -> Float:
     """Return the depth that each pixel would have by itself, where that is clearly another one.
 
-    Things a few pixels wide are outvoted by what is around them, and yet their pixels know.
+    Objects a few pixels wide are outvoted by their surroundings, although their own pixels show
+    their depth.
 
     Parameters
     ----------
@@ -521,12 +522,12 @@ def in_tiles(params: RobustParams) -> bool:
 
 
 def overshadowed(strength: Float, size: int | None = None) -> Float:
-    r"""Return how much of a pixel's evidence is to be disbelieved for what is around it, 0 … 1.
+    r"""Return the share of a pixel's evidence to discount because of its surroundings, 0 … 1.
 
     Beside something bright, a plain pixel has a contrast peak of its own in the frame whose blur
     just reaches it: a ghost. 1 − f² with f = min(1, 4·strength / strongest around): a peak counts
     if it is a quarter as strong as what is around it. Around means 21×21 pixels in an image of
-    320×320, and as much more as the image is larger, for so is its blur: `veto_windows`.
+    320×320, and more in proportion in a larger image, as is its blur: `veto_windows`.
 
     Parameters
     ----------
@@ -562,7 +563,7 @@ def end_labels(model: Model) -> Float:
     """Return the share of `overshadowed` that C loses at each label, shape ``(L,)``.
 
     All of it at the ends of the range, where ghosts are most frequent; a tenth is spared elsewhere,
-    so that faint surfaces keep a say.
+    so that faint surfaces still count.
     """
     label = np.arange(model.labels, dtype=np.float64)
     distance = model.step * np.minimum(label, model.labels - 1 - label)
@@ -582,10 +583,10 @@ def standard_error(bend: Float, model: Model) -> Float:
 
     A″ the curvature of the semi-global cost at the chosen depth with u as unit: a sharp valley that
     all eight paths agree on leaves little room. The cost is a mean over n frames, divided by the
-    depth W in nats of the average well: nW is how much the stack knows, and what b stands for no
-    stack does (templates that do not quite fit, surfaces that bend). a and b are such that about
-    68 % of the errors below one frame on simulated scenes are smaller than σ. That the whole valley
-    may be the wrong one is what the confidence is about.
+    depth W in nats of the average well: nW is the information in the stack; b is the error that no
+    stack removes (templates that do not quite fit, surfaces that bend). a and b are such that about
+    68 % of the errors below one frame on simulated scenes are smaller than σ. Whether the whole
+    valley is the wrong one is what the confidence describes.
 
     Parameters
     ----------
@@ -608,10 +609,10 @@ def standard_error(bend: Float, model: Model) -> Float:
 
 
 def evidence(cost: Float, model: Model) -> Float:
-    """Return what speaks for the chosen depth around each pixel, in nats.
+    """Return the evidence for the chosen depth around each pixel, in nats.
 
     The mean over 9×9 pixels of −C(d): how much better a peak at that depth explains the contrast
-    curves than none. A depth is called unknown where this is no more than what noise alone would
+    curves than none. A depth is called unknown where this does not exceed what noise alone would
     give, 5.5/n nats for n frames (measured on white noise; more frames are fooled less).
 
     Parameters
@@ -619,12 +620,12 @@ def evidence(cost: Float, model: Model) -> Float:
     cost : ndarray of shape (H, W), float32
         C(d).
     model : Model
-        Tells the unit of C.
+        Gives the unit of C.
 
     Returns
     -------
     ndarray of shape (H, W), float32
-        Not below zero but for interpolation.
+        Not below zero, except through interpolation.
     """
     mean: Float = box_mean(cost * np.float32(-model.depth_of_well), EVIDENCE_WINDOW)
     return mean
@@ -646,11 +647,11 @@ def refine(
     data : VolumeTerm or WindowTerm
         Σ C(d).
     model : Model
-        Tells the unit of depth and how sharply C bends.
+        Gives the unit of depth and how sharply C bends.
     d_0 : ndarray of shape (H, W), float32
         First guess in frames.
     weight : ndarray of shape (H, W), float32
-        How dear jumps are at each pixel.
+        Cost of a jump at each pixel.
     params : RobustParams
         α, ε, iterations; `tgv` above 0 puts second-order TGV in the place of Huber-TV, which is
         minimised by the paper's linearised ADMM.
@@ -665,10 +666,10 @@ def refine(
         d in frames.
     """
     unit = model.peak_width
-    # A picture twice as wide has twice the jumps to cross but four times the data to hold them.
+    # A picture twice as wide has twice the length of jumps but four times the data to hold them.
     side = float(np.clip(np.sqrt(size or d_0.size) / REFERENCE_SIZE, 0.125, 8.0))
-    # Dearer than texture a plain area need not be here: it would flatten faint slopes. And what the
-    # start tore apart stays apart: its jumps are decided, to smooth them would only blur them.
+    # Here a jump costs no more in a plain area than in texture, or faint slopes would be flattened.
+    # The jumps of the start stay: they are decided, and smoothing would only blur them.
     torn = magnitude(K(d_0)) > params.cut * unit
     weight = np.minimum(weight, 1.0) * np.where(torn, np.float32(TORN), np.float32(1.0))
     solver = SolverParams(

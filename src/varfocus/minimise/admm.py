@@ -98,7 +98,7 @@ def linearised_admm(
     g = g if warm else xp.zeros_like(g)
     state = State(d, g, xp.zeros_like(g), params.lam, v)
     for k in range(params.iterations):
-        with np.errstate(over="ignore", invalid="ignore"):  # check_finite says it better
+        with np.errstate(over="ignore", invalid="ignore"):  # check_finite reports it better
             new, kd = _step(data, state, params, operator, multipliers, regulariser)
             trace.record(
                 data.value(new.d) + params.alpha * regulariser.value(kd),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from varfocus.curve.likelihood import Model
 from varfocus.energy import WindowTerm
 from varfocus.engine import LABEL_PADDING, kernels, thread_count
-from varfocus.engine import WINDOW as WINDOW  # also for those who count its bytes
+from varfocus.engine import WINDOW as WINDOW  # also used to count its bytes
 from varfocus.errors import ParameterError
 from varfocus.minimise.semi_global import PATHS
 
@@ -41,7 +41,7 @@ LANE_GUARD = 16
 """Labels that guard each pixel's path costs in the kernel."""
 
 NOTHING = np.empty((0, 0, 0), np.float32)
-"""Stands for path costs at the border of the image, and for results nobody asks for."""
+"""Stands for path costs at the border of the image, and for results that are not needed."""
 
 
 def padded(labels: int) -> int:
@@ -67,7 +67,7 @@ def volume_bytes(
     on_disk : bool
         Contrast, maps and the path costs between bands lie on disk: those of a band, and of its two
         borders, are in memory while it is worked on. Else all path costs between bands are, and
-        whoever holds contrast and maps has counted them.
+        contrast and maps are counted elsewhere.
 
     Returns
     -------
@@ -172,7 +172,7 @@ class Search:
         ``empty(shape, dtype)`` makes what has the size of the image, and the path costs between
         bands: by default in memory.
     after_band : callable
-        Called whenever a band is done with.
+        Called whenever a band is finished.
     """
 
     def __init__(
@@ -250,8 +250,8 @@ class Search:
         return labels
 
     def term(self) -> WindowTerm:
-        """Return Σ C(d) around the start; it is not kept, for it is large."""
-        assert self._windows is not None, "start() comes first, and each term is given out once"
+        """Return Σ C(d) around the start; it is not kept, because it is large."""
+        assert self._windows is not None, "start() comes first, and each term is returned once"
         term, self._windows = self._windows, None
         return term
 
@@ -292,7 +292,7 @@ class Search:
         return lead, bend, value
 
     def _let_go(self) -> None:
-        """Give back the volumes, unless they are complete and spare the work of the next time."""
+        """Release the volumes, unless they are complete and save work the next time."""
         if len(self._bands) > 1:
             self._volumes = None
 

@@ -1,14 +1,14 @@
-r"""Bregman iterations: give back the contrast that a regulariser takes.
+r"""Bregman iterations: restore the contrast that a regulariser removes.
 
 Problem
     The minimiser of D(d) + αR(d) has its jumps lowered, on a convex problem by an amount that is
-    the same whatever their height. The subgradient p of R tells where and by how much.
+    the same whatever their height. The subgradient p of R shows where and by how much.
 Iteration
     1. :math:`d_{k+1} = \arg\min_d D(d) + α(R(d) - ⟨p_k, d⟩)`, p_0 = 0, started at d_k;
     2. :math:`p_{k+1} ∈ ∂R(d_{k+1})`: the multiplier of the ADMM, αp = (λ/τ) Kᵀb.
 
 Each round is the problem with R replaced by its Bregman distance to the last solution, which
-charges for what is new and not for what is there. D falls from round to round, and the energy
+penalises what is new and not what is there. D falls from round to round, and the energy
 D + αR may rise: with an α too large at first, early rounds are too smooth and late ones too rough.
 The count of rounds is the parameter.
 
@@ -65,7 +65,7 @@ def bregman(
     *,
     regulariser: Regulariser = TV,
 ) -> Solution:
-    """Minimise D(d) + α R(d), then ``params.bregman`` times give back contrast.
+    """Minimise D(d) + α R(d), then restore contrast ``params.bregman`` times.
 
     Parameters
     ----------

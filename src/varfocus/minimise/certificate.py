@@ -17,7 +17,7 @@ Bound
     .. math:: E(d) ≥ \sum f(d) + P(d) ≥ B(p) = \sum_{ij} \min_s f_{ij}(s) + P_{ij}(s).
 
     This holds for every such p, however it was found. The usual constraint \|p(t)\| ≤ α for each t
-    alone would not do: with it the bound can exceed the energy, because differences of pixels,
+    alone would not suffice: with it the bound can exceed the energy, because differences of pixels,
     other than gradients of functions, do not obey the coarea formula.
 
     p is constant between L + 1 labels, so P is linear there. The minimum over s is taken over all
@@ -36,8 +36,8 @@ Maximisation of B
     is optimal if f is convex.
 
 On a chain (an image one pixel wide), for convex f, α = 0 and α → ∞ the bound is tight up to the
-width of the labels. Else it may not be: a gap does not tell whether the bound is low or the
-energy high.
+width of the labels. Else it may not be: a gap does not show whether the bound is low or the energy
+high.
 
 References
 ----------
@@ -69,7 +69,7 @@ STEP_RATIO = 2.0
 """Primal over dual step size, in units of the range of the curves."""
 
 CHECK = 50
-"""Iterations between two looks at the bound."""
+"""Iterations between two evaluations of the bound."""
 
 DESCENT = ((0.1, 100), (0.3, 100))
 """σ and iterations of the descent to a minimum nearby, before and after."""

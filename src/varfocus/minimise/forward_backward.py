@@ -62,7 +62,7 @@ def forward_backward(
     d : array of shape (H, W)
         First guess.
     params : SolverParams
-        α, τ, iterations and tolerance; λ and growth play no part.
+        α, τ, iterations and tolerance; λ and growth have no effect.
     callback : callable, optional
         Called as ``callback(iterations_done, state, trace)``.
     inner_accuracy : float

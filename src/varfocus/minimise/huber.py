@@ -15,7 +15,8 @@ Start
 
 σ is in units of α per unit of depth. From a semi-global start 80 iterations reach a lower energy
 than as many of the linearised ADMM, without a linear system. A smaller σ goes further through areas
-where the data say little: at 0.3, plain areas gain and noisy surfaces lose some 4 % of their error.
+where the data carry little information: at 0.3, plain areas gain and noisy surfaces lose some 4 %
+of their error.
 
 References
 ----------
@@ -43,7 +44,7 @@ SIGMA = 1.0
 """σ in units of α per unit of depth."""
 
 AT_A_TIME = 20
-"""Iterations between two looks at the energy."""
+"""Iterations between two evaluations of the energy."""
 
 TINY = 1e-20
 """Keeps a weight of zero from dividing by itself."""

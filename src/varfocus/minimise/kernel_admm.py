@@ -77,7 +77,7 @@ def linearised_admm(
 def _solve(
     r: NDArray[np.float32], e_x: NDArray[np.float32], lam: float, threads: int
 ) -> NDArray[np.float32]:
-    """Return ``(I + λKᵀK)⁻¹ r``; `r` is used up, but not returned.
+    """Return ``(I + λKᵀK)⁻¹ r``; `r` is overwritten, but not returned.
 
     Only the rows are transformed. That leaves a tridiagonal system in each column, which costs
     less than two more transforms.

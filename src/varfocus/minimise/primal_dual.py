@@ -12,7 +12,7 @@ No linear system is solved. 8σ ≥ σ‖K‖² makes the steps of [1]_ safe for
 iteration, a large one settles.
 
 Pyramid
-    Coefficients are averaged over 2×2 pixels. The same scene at half the width wants half the α,
+    Coefficients are averaged over 2×2 pixels. The same scene at half the width needs half the α,
     so α/2 on the coarser level states nearly the same problem at a quarter of the cost. Its
     solution d, and 2p, start the finer level.
 
@@ -238,7 +238,7 @@ def level_count(shape: tuple[int, ...]) -> int:
 
 
 def halve(planes: Array) -> Array:
-    """Return means over 2×2 pixels; an odd last row or column is its own partner.
+    """Return means over 2×2 pixels; an odd last row or column counts twice.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def _flat(a: Array, d: Array) -> Array:
 
 
 class _Clock:
-    """Tells how many of the iterations asked for the work done so far amounts to."""
+    """Converts the work done so far into a number of the iterations asked for."""
 
     def __init__(self, coarsest: int, iterations: int) -> None:
         scale = iterations / STANDARD_ITERATIONS

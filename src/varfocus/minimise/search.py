@@ -1,7 +1,7 @@
-"""Costs of all depths and their semi-global sums, and what is read off them.
+"""Costs of all depths and their semi-global sums, and what is read from them.
 
 `Search` is the definition and holds both volumes. The engine's, in `banded_search`, goes
-through the image in bands of rows when they would not fit, and finds the same.
+through the image in bands of rows when they would not fit, with the same result.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Searcher(Protocol):
         """Return the fractional label of each pixel's own lowest cost, and that cost."""
 
     def judge(self, label: Float, distance: float, reach: int) -> tuple[Float, Float, Float]:
-        """Return what speaks for a depth.
+        """Return the evidence for a depth.
 
         Parameters
         ----------
         label : ndarray of shape (H, W), float32
             Chosen depth in labels.
         distance : float
-            Labels closer than this are no rivals.
+            Labels closer than this are not rivals.
         reach : int
             Labels over which curvature is measured.
 
@@ -62,7 +62,7 @@ class Search:
     contrast : ndarray of shape (scales · n, H, W), float32
         Contrast of all frames at the first scale, then at the next.
     model : Model
-        What the stack has taught.
+        What was learnt from the stack.
     lost, ends : ndarray of shape (H, W) and (L,), float32
         C is multiplied by 1 − ends·lost.
     slope : float

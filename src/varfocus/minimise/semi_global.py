@@ -91,7 +91,7 @@ def second_well(total: Float, label: Float, distance: float) -> Float:
     label : ndarray of shape (H, W), float32
         Chosen depth in labels.
     distance : float
-        Labels closer than this are no rivals.
+        Labels closer than this are not rivals.
 
     Returns
     -------

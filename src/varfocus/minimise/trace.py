@@ -1,4 +1,4 @@
-"""What a minimiser reports of itself: the quantities of the paper's convergence figure."""
+"""What a minimiser reports about itself: the quantities of the paper's convergence figure."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Solution:
     trace : Trace
         How it got there.
     state : object
-        All variables of the last iterate, to look at or to go on from.
+        All variables of the last iterate, to inspect or to continue from.
     """
 
     d: Array

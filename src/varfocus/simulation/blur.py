@@ -78,7 +78,7 @@ def uniform_blur(image: Array, sigma: float, radius: int = RADIUS) -> Array:
     """Blur an image of shape (H, W) or (H, W, C) with one σ, truncated at `radius` pixels."""
     if sigma <= 0:
         return np.array(image, dtype=np.float32)
-    # As in `gather_blur`: what float32 cannot see need not be summed.
+    # As in `gather_blur`: what is below float32 precision need not be summed.
     radius = min(radius, int(np.ceil(6 * sigma)))
     half = gaussian_weights(np.array([sigma], dtype=np.float32), radius)[0].astype(np.float64)
     kernel = np.concatenate([half[:0:-1], half])
@@ -99,7 +99,7 @@ def gather_blur(image: Array, sigma: Array, radius: int = RADIUS) -> Array:
         for x in range(0, width, _CHUNK):
             part = slice(x, min(x + _CHUNK, width))
             local = np.ascontiguousarray(sigma[:, y, part].T)
-            # Beyond 6σ a weight is below 2e-8 of the largest: float32 cannot see it.
+            # Beyond 6σ a weight is below 2e-8 of the largest: below float32 precision.
             reach = min(radius, max(1, int(np.ceil(6 * local.max()))))
             weights = gaussian_weights(local, reach)
             for c, plane in enumerate(padded):

@@ -1,4 +1,4 @@
-"""The camera: where it focuses, how far off it blurs, how it is noisy, how it counts.
+"""The camera: focus distances, defocus blur, noise, quantisation.
 
 The thin lens gives σ_px = κ|1/z − 1/F| for a point at z in a frame focused at F, with
 κ = pitch·f²/N in px·m (pixels per metre on the sensor, focal length, f-number).
@@ -54,7 +54,7 @@ def focus_distances(
     if spacing == "distance":
         return np.linspace(near, far, int(n))
     distances = 1.0 / np.linspace(1.0 / near, 1.0 / far, int(n))
-    # 1/(1/x) may miss x by a bit; the ends are promised.
+    # 1/(1/x) may differ from x in the last bit; the ends must be exact.
     distances[[0, -1]] = near, far
     return distances
 
@@ -129,7 +129,7 @@ def add_noise(image: Array, level: float, rng: np.random.Generator) -> Array:
     References
     ----------
     Pertuz, Puig, Garcia: Analysis of focus measure operators for shape-from-focus, Pattern
-    Recognition 46, 2013. That the arguments are variances was settled by measuring: with them
+    Recognition 46, 2013. That the arguments are variances was found by measurement: with them
     9×9 MLAP has the errors of Moeller et al., Table 1; read as deviations, a third of them.
     """
     power = noise_power(level)

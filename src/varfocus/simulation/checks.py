@@ -1,4 +1,4 @@
-"""What the simulator is asked for, checked once and at its border."""
+"""Arguments of the simulator, checked once, at its border."""
 
 from __future__ import annotations
 

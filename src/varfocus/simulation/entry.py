@@ -1,4 +1,4 @@
-"""One door to all simulations: a name in, a `Simulation` out."""
+"""One entry to all simulations: a name in, a `Simulation` out."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _canvas(
     if name == "table":
         raise ParameterError(
             "texture: received one for the scene 'table'",
-            "expected none: this scene brings its own",
+            "expected none: this scene has its own",
             "Leave it out, or take another scene.",
         )
     picture = checked_picture(texture)

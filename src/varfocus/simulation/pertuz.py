@@ -84,9 +84,9 @@ def simulate_shape(
     name : {"cone", "plane", "cosine", "sphere"}
         The surface, 0.05 to 0.5 m away.
     shape : (int, int), optional
-        Height and width in pixels; the texture's own, or 360×360.
+        Height and width in pixels; default that of the texture, or 360×360.
     n : int, optional
-        Number of frames, 15 unless told.
+        Number of frames; default 15.
     seed : int
         Seed of the noise and of the built-in texture.
     noise : float

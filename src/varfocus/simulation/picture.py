@@ -6,7 +6,7 @@ picture, h the blur of the slice in the frame at hand, T = 1 and acc = 0 at the 
 a = h * m_l;  w = min(T, a);  acc ← acc + w·(h * m_l A)/a;  T ← T − w;  frame = acc/(1 − T).
 
 The weights of the strips of a slanted surface add up to one, so the saturating min shows no seams
-where the product of `scene.compose` would. What a picture cannot know, the background behind a
+where the product of `scene.compose` would. What a picture does not show, the background behind a
 blurred edge, is continued by the final division.
 """
 
@@ -58,7 +58,7 @@ def render_picture(
         of their left and right neighbours (stereo cannot see hidden background), and are NaN in
         the truth.
     n : int, optional
-        Number of frames, 15 unless told.
+        Number of frames; default 15.
     seed : int
         Seed of the noise.
     noise : float
@@ -76,7 +76,7 @@ def render_picture(
     name : str
         What to call the result.
     progress : callable
-        Listener; hears of every frame.
+        Listener; called after every frame.
 
     Returns
     -------

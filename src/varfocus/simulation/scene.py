@@ -26,7 +26,7 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A surface: where it is, what of it there is, and what is printed on it.
+    """A surface: its depth, its extent, and what is printed on it.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def compose(
     kappa : float
         Camera constant in px·m.
     progress : callable
-        Listener; hears of every layer.
+        Listener; called after every layer.
 
     Returns
     -------

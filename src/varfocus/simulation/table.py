@@ -1,8 +1,8 @@
-"""The demo scene: things on a wooden table, seen from above at an angle.
+"""The demo scene: objects on a wooden table, seen from above at an angle.
 
 A slanted table top with a plain sheet of paper on it, a tilted card, a ball, a round badge and a
 wire in front: every kind of surface a depth map should get right, and one it cannot know. The
-things stand on the table: none is farther away than the table top behind it.
+objects stand on the table: none is farther away than the table top behind it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _ball(canvas: Canvas) -> Layer:
     u, v, radius = 0.70, 0.47, 0.19
     x, y = canvas.offset(u, v)
     x, y = x / (radius * canvas.unit), y / (radius * canvas.unit)
-    # Outside the ball the depth of its rim goes on, for the blurred edge.
+    # Outside the ball the depth of its rim continues, for the blurred edge.
     bulge = np.sqrt(np.maximum(1 - x**2 - y**2, 0))
     light = 0.35 + 0.75 * np.clip(-0.45 * x - 0.6 * y + 0.66 * bulge, 0, 1)
     grey = make_texture(canvas.shape, _seed(canvas, 3))

@@ -1,4 +1,4 @@
-"""A procedural texture that stands for a printed one: detail at all scales, some areas weaker.
+"""A procedural texture in place of a printed one: detail at all scales, some areas weaker.
 
 value = mean + amplitude · strength · tanh(blots + grain) + slow shading
 
@@ -46,7 +46,7 @@ def make_texture(
         Whether the ink changes its hue over the picture.
     ink : int, optional
         Let one of six inks, or brightnesses of a grey picture, prevail: this one, counted
-        cyclically. Surfaces of one scene then differ as things do.
+        cyclically. Surfaces of one scene then differ as real objects do.
 
     Returns
     -------

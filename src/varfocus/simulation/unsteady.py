@@ -59,7 +59,7 @@ def unsteady(
     Parameters
     ----------
     steady : Simulation
-        Best without noise, for noise is added here.
+        Best without noise, because noise is added here.
     breathing : float
         Relative change of scale from the first frame to the last, uneven by a third per step.
     shift : float

@@ -1,10 +1,10 @@
-"""How far an estimate is from the truth, and how well its confidence knows it.
+"""How far an estimate is from the truth, and how well its confidence predicts that.
 
-Two rules hold throughout. Where the truth is not finite nothing is asked. Where the truth is known
-but the estimate is not finite, the pixel is *missing*: averages (`mse`, `rmse`, `mae`, `psnr`,
-`sparsification`) leave it out, counts of failures (`bad_pixels`, `reliability`) count it as wrong,
-and `missing` says how many there are. Report it next to an average, or not answering would pay.
-Numbers without a single pixel to stand on are NaN.
+Two rules hold throughout. Where the truth is not finite, nothing is judged. Where the truth is
+known but the estimate is not finite, the pixel is *missing*: averages (`mse`, `rmse`, `mae`,
+`psnr`, `sparsification`) leave it out, counts of failures (`bad_pixels`, `reliability`) count it as
+wrong, and `missing` says how many there are. Report it next to an average, or leaving pixels out
+would pay. Numbers without a single pixel behind them are NaN.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class BandError:
 
 @dataclass(frozen=True, eq=False)
 class Sparsification:
-    """What is left of the error when the least confident pixels go; arrays of shape (m,)."""
+    """Error that remains when the least confident pixels are dropped; arrays of shape (m,)."""
 
     dropped: Array
     """Share of pixels dropped."""
@@ -100,7 +100,7 @@ def missing(estimate: ArrayLike, truth: ArrayLike) -> float:
 def bad_pixels(estimate: ArrayLike, truth: ArrayLike, threshold: float = 1.0) -> float:
     """Return the share in [0, 1] of pixels off by more than `threshold`, or missing.
 
-    The threshold is in the unit of the depth, frames by habit; an error of just that is good.
+    The threshold is in the unit of the depth, usually frames; an error of exactly that is good.
     """
     error, known, found = _errors(estimate, truth)
     return _mean(~found[known] | (np.abs(error[known]) > threshold))
@@ -118,7 +118,7 @@ def jump_distance(truth: ArrayLike, jump: float = 1.0) -> Array:
     Parameters
     ----------
     truth : array_like of shape (H, W)
-        True depth, in frames by habit. A jump lies between two neighbours, side by side or one
+        True depth, usually in frames. A jump lies between two neighbours, side by side or one
         above the other, whose values differ by more than `jump`. NaN makes no jump.
     jump : float
         In the unit of the truth.
@@ -157,7 +157,7 @@ def edge_band_errors(
     Parameters
     ----------
     estimate, truth : array_like of shape (H, W)
-        In frames by habit.
+        Usually in frames.
     jump, threshold : float
         What counts as a jump, see `jump_distance`, and as bad, see `bad_pixels`.
     inner, outer : float
@@ -201,7 +201,7 @@ def sparsification(
     Returns
     -------
     Sparsification
-        Equal confidences are dropped together in the mean, so the order of pixels has no say.
+        Equal confidences are dropped together in the mean, so the order of pixels does not matter.
     """
     error, known, found = _errors(estimate, truth)
     sure = _confidence(confidence, error.shape)

@@ -4,7 +4,7 @@ Seen from a direction tilted by a few degrees, a surface of height h shows at co
 
 .. math:: x' = x - a\,h(x'),
 
-a the parallax. Where several points answer, the highest hides the others. For every whole number
+a the parallax. Where there are several, the highest hides the others. For every whole number
 s of pixels between −|a| and |a|, the surface shifted by s is compared with the plane h = s/a; the
 frontmost crossing, interpolated between two planes, is what is seen.
 """
@@ -43,7 +43,7 @@ def rocking(picture: Picture, height: Float, *, frames: int, swing: float) -> It
     Yields
     ------
     ndarray of shape (H, W', 3), uint8
-        Views, without the columns at the sides that some of them do not know.
+        Views, without the columns at the sides that some of them do not show.
     """
     relief = unit_relief(height)
     largest = swing * picture.shape[1]
@@ -107,7 +107,7 @@ def tilted(picture: Picture, relief: Float, shift: float) -> Picture:
             # Between this plane and the one above, both differences are linear in the shift.
             gap = np.maximum(above - before, np.float32(1e-9))
             exact = place - np.float32(np.sign(shift)) * above / gap
-            # At a jump nothing was photographed of what comes to light: mirror what is behind.
+            # What a jump uncovers was never photographed: mirror what is behind.
             edge = columns - np.float32(s + np.sign(shift))
             behind = before + np.float32((s + np.sign(shift)) / shift)
             mirrored = edge - (columns - edge - np.float32(shift) * behind)

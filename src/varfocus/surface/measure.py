@@ -1,6 +1,6 @@
 r"""Measuring a height map: levelling, profiles, step heights, ISO 25178-2 height parameters.
 
-Everything is NaN-aware: unknown pixels take no part.
+Everything is NaN-aware: unknown pixels are left out.
 
 **Uncertainty.** A quantity q of the heights z_i is given the standard error
 
@@ -118,7 +118,7 @@ class Step:
     height : Quantity
         Mean height of the second region above the first, at equal tilt.
     tilt : tuple of float
-        Common slope per column, and per row, that was taken out.
+        Common slope per column, and per row, that was removed.
     pixels : tuple of int
         Known pixels of each region.
     """
@@ -132,7 +132,7 @@ def level(height: NDArray[np.floating], degree: int) -> Map:
     r"""Return the height less a robust polynomial of its own.
 
     The polynomial Σ c_pq x^p y^q, p + q ≤ degree, minimises Tukey's biweight of the residuals by
-    iteratively reweighted least squares, so dust and holes do not tilt it: 0 takes off a constant,
+    iteratively reweighted least squares, so dust and holes do not tilt it: 0 subtracts a constant,
     1 a plane, 2 a paraboloid.
 
     Parameters
@@ -163,7 +163,7 @@ def level(height: NDArray[np.floating], degree: int) -> Map:
         part = known[first : first + FIT_PIXELS]
         form = _monomials(part, height.shape, degree) @ coefficients
         levelled[part] = height.ravel()[part] - form
-    levelled[np.abs(levelled) < 1e-12 * np.abs(z).max()] = 0.0  # rounding is no roughness
+    levelled[np.abs(levelled) < 1e-12 * np.abs(z).max()] = 0.0  # rounding is not roughness
     return levelled.reshape(height.shape)
 
 
@@ -208,7 +208,7 @@ def height_parameters(
         Ssk = \frac{\sum z^3}{N\,Sq^3}, \quad Sku = \frac{\sum z^4}{N\,Sq^4},
 
     Sp the highest peak, Sv the depth of the deepest valley, Sz = Sp + Sv. Noise of variance σ² adds
-    σ² to Sq²; it is not taken off.
+    σ² to Sq²; it is not subtracted.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ def profile(
 ) -> Profile:
     """Return the height along a line, about one sample per pixel, interpolated bilinearly.
 
-    Unknown pixels take no part in the interpolation, nor in the mean across the line.
+    Unknown pixels are left out of the interpolation, and of the mean across the line.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def profile(
     sigma : ndarray of shape (H, W), optional
         Standard error of each height.
     correlation_area : float
-        Pixels that err together; a mean over fewer is no surer than one of them.
+        Pixels that err together; a mean over fewer is no more certain than one of them.
 
     Returns
     -------
@@ -372,7 +372,7 @@ def step_height(
 
     As ISO 5436-1 does for grooves, two parallel planes are fitted at once:
     z = a x + b y + c₁ on the first region, a x + b y + c₂ on the second, by least squares; the
-    step is c₂ − c₁. A tilt of the whole surface so plays no part. The means of the regions carry
+    step is c₂ − c₁. So a tilt of the whole surface has no effect. The means of the regions carry
     the error √(A/N) σ each, and the common tilt, over the distance of the regions, its own.
 
     Parameters

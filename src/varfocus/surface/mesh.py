@@ -5,9 +5,9 @@ height changes less. A triangle whose corners differ in height by more than
 
 .. math:: J + 4 \operatorname{median}_{9×9} r
 
-is left out: it would hang like a curtain between two objects. J is the least jump (one frame
-distance, unless told otherwise) and r the range of heights in each block, so a steep but even slope
-stays whole, even where a jump is smeared over a few pixels.
+is left out: it would hang like a curtain between two objects. J is the least jump (by default one
+frame distance) and r the range of heights in each block, so a steep but even slope stays whole,
+even where a jump is smeared over a few pixels.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ SLOPE_FACTOR = 4.0
 """How many times the usual height range around it a triangle may span, beyond the least jump."""
 
 SLOPE_WINDOW = 9
-"""Side in blocks of the window that tells what is usual."""
+"""Side in blocks of the window over which the usual range is taken."""
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """Triangles, counter-clockwise for who looks down on the surface.
+    """Triangles, counter-clockwise when seen from above the surface.
 
     Attributes
     ----------
@@ -58,8 +58,7 @@ def height_mesh(
     jump : float
         Least jump J in the unit of `height`; infinite tears nothing.
     triangles : int
-        No more triangles than this: the map is coarsened by a whole number of pixels until it
-        fits.
+        Largest number of triangles: the map is coarsened by a whole number of pixels until it fits.
 
     Returns
     -------

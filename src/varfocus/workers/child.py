@@ -18,7 +18,7 @@ class Line:
     """The line to the supervisor; to be made once, before anything else.
 
     From then on whatever is printed, by libraries too, goes to standard error. When the supervisor
-    hangs up or is gone, the process ends, also from the middle of a computation.
+    closes the line or is gone, the process ends, even in the middle of a computation.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Messages between a worker and its supervisor: pickles, each preceded by its length in bytes.
 
-Both ends are the same program of the same user, so pickles tell neither of them anything that it
-could not do by itself.
+Both ends are the same program of the same user, so a pickle cannot make either of them do anything
+that it could not do by itself.
 """
 
 from __future__ import annotations

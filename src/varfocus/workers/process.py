@@ -30,7 +30,7 @@ class Worker:
 
     Its standard input and output carry messages. What it prints goes into a temporary file, and
     Ctrl-C does not reach it: its supervisor decides what becomes of it. When the supervisor is
-    gone, however that came about, the input of the process ends, and so does the process.
+    gone, for whatever reason, the input of the process ends, and so does the process.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Worker:
         self, module: str, *arguments: str, environment: Mapping[str, str] | None = None
     ) -> None:
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 closed with the process
-        # -P: a folder of frames from which varfocus is called is no place to import from.
+        # -P: a folder of frames from which varfocus is called is not a place to import from.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", module, *arguments],
             stdin=subprocess.PIPE,
@@ -60,7 +60,7 @@ class Worker:
             start_new_session=True,
             env=os.environ | {"PYTHONPATH": _import_path()} | dict(environment or {}),
         )
-        # A pipe takes so much and no more: neither end must wait for the other to read.
+        # A pipe holds a limited amount: neither end must wait for the other to read.
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         for role in (self._post, self._listen):
@@ -68,7 +68,7 @@ class Worker:
 
     def _post(self) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):  # it is gone: whoever listens will know
+        with contextlib.suppress(OSError, ValueError):  # it is gone: the listener will notice
             while (content := self._outbox.get()) is not None:
                 self._process.stdin.write(content)
                 self._process.stdin.flush()
@@ -126,10 +126,10 @@ class Worker:
                 stream.close()
 
     def how_it_ended(self) -> tuple[str, str]:
-        """Return how it ended, such as "signal SIGKILL", and the last it printed."""
+        """Return how it ended, such as "signal SIGKILL", and the last output it printed."""
         try:
             code = self._process.wait(LONGEST_END)
-        except subprocess.TimeoutExpired:  # it said good-bye and hangs all the same
+        except subprocess.TimeoutExpired:  # it closed its line and hangs all the same
             self._process.kill()
             code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

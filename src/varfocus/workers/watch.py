@@ -33,14 +33,14 @@ class Limits:
 
 
 class Lost(Exception):  # noqa: N818
-    """A worker did not finish what it was doing; as words, what it did instead.
+    """A worker did not finish what it was doing; its text says what happened instead.
 
     Attributes
     ----------
     cause : {"ended", "time", "silence", "memory"}
         Why.
     printed : str
-        The last it printed.
+        The last output it printed.
     """
 
     def __init__(self, cause: Cause, words: str, printed: str = "") -> None:
@@ -50,7 +50,7 @@ class Lost(Exception):  # noqa: N818
 
 
 class Watch:
-    """Listens to a worker, and gives it up at its limits.
+    """Listens to a worker, and abandons it at its limits.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Watch:
         self.restart()
 
     def restart(self) -> None:
-        """Start the clocks anew: waiting for its turn is no work."""
+        """Start the clocks anew: waiting for its turn is not work."""
         self._began = self._heard = time.monotonic()
 
     def receive(self, seconds: float) -> Any:
@@ -90,7 +90,7 @@ class Watch:
     def _check(self) -> None:
         now, limits = time.monotonic(), self._limits
         if now - self._began > limits.seconds:
-            raise Lost("time", f"was not done within {limits.seconds:g} s")
+            raise Lost("time", f"was not finished within {limits.seconds:g} s")
         if now - self._heard > limits.silence:
             raise Lost("silence", f"gave no sign of life for {limits.silence:g} s and was ended")
         taken = self._worker.memory if limits.memory < math.inf else 0

@@ -1,4 +1,4 @@
-"""BMP: header and pixels by Pillow, after a look at whether all rows are there.
+"""BMP: header and pixels by Pillow, after a check that all rows are there.
 
 Pillow's file class is used directly: ``Image.open`` would add the decompression-bomb warning,
 which `varfocus.params.Limits` replaces.
@@ -59,7 +59,7 @@ def _check_rows(file: BinaryIO, image: BmpImageFile) -> None:
     """Refuse pixel data that ends early or that Pillow would misread."""
     bits = _bits_per_pixel(file)
     decoder, _, offset, args = image.tile[0]
-    if decoder != "raw":  # run lengths: only decoding tells
+    if decoder != "raw":  # run lengths: only decoding shows it
         return
     # Pillow drops a palette of greys and then forgets how many bits an index has.
     if image.mode in _GREY_MODES and bits != {"1": 1, "L": 8}[image.mode]:

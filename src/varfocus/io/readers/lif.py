@@ -24,7 +24,7 @@ _IDS = {"1": "X", "2": "Y", "3": "Z"}
 
 
 def sniff(head: bytes) -> bool:
-    """Tell whether the description follows that every LIF begins with."""
+    """Tell whether a file begins with the description that every LIF has."""
     return head[8:9] == b"\x2a"
 
 
@@ -61,7 +61,7 @@ def _series(name: str, axes: dict[str, int]) -> Series:
 
 
 def _lengths(image: Any) -> dict[str, Length]:
-    """Return the distance between neighbours along X, Y and Z, where the file tells it."""
+    """Return the distance between neighbours along X, Y and Z, where the file gives it."""
     lengths = {}
     for dimension in image.xml_element.findall(_DIMENSIONS):
         axis = _IDS.get(dimension.get("DimID", ""))
@@ -95,6 +95,6 @@ def _opened(path: Path) -> Iterator[Any]:
         import liffile
     except ImportError as error:
         raise MissingExtraError("LIF files", "liffile", "microscopy") from error
-    # By the open file, for by name the library goes by the name's ending.
+    # By the open file: given a name, the library goes by its suffix.
     with path.open("rb") as file, liffile.LifFile(file) as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""NumPy's arrays in files: NPY plane by plane, NPZ in turn. Never a pickle."""
+"""NumPy's arrays in files: NPY plane by plane, NPZ from the start. Never a pickle."""
 
 from __future__ import annotations
 

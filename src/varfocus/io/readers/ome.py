@@ -152,7 +152,7 @@ def _image(image: Element, pixels: Element, samples: int, filename: str) -> OmeI
 def _pages(
     pixels: Element, sizes: dict[str, int], filename: str
 ) -> dict[tuple[int, int, int], int]:
-    """Return the page of each plane, as the TiffData elements tell."""
+    """Return the page of each plane, from the TiffData elements."""
     order = pixels.get("DimensionOrder", "XYZCT")[2:]
     if sorted(order) != ["C", "T", "Z"]:
         raise damaged(f"has planes in the order {order!r}")

@@ -50,7 +50,7 @@ def probe(file: BinaryIO) -> list[Header]:
         if kind == b"eXIf" and length <= _MAX_EXIF:
             orientation = exif_orientation(_checked_content(file, length, kind))
         else:
-            # Reading the last byte of the checksum tells whether the chunk is all there.
+            # Reading the last byte of the checksum shows whether the chunk is complete.
             file.seek(length + 3, io.SEEK_CUR)
             exactly(file, 1)
         if kind == b"IEND":
@@ -102,7 +102,7 @@ def _critical_chunks(file: BinaryIO) -> bytes:
 
 
 def _image_header(file: BinaryIO) -> tuple[int, int, int, int]:
-    """Read IHDR, which must come first, and make sure that it is sound."""
+    """Read IHDR, which must come first, and check that it is valid."""
     length, kind = _chunk_start(file)
     if (length, kind) != (13, b"IHDR"):
         raise damaged("is a PNG without header")

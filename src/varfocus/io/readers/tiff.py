@@ -1,8 +1,8 @@
-"""TIFF: pages by tifffile, decoded with imagecodecs; what tifffile forgives is checked here.
+"""TIFF: pages by tifffile, decoded with imagecodecs; what tifffile tolerates is checked here.
 
 tifffile fills missing strips with zeros, skips tags it cannot read, and leaves colours as they
 are stored. So byte counts and tags are checked first, and palette, inverted grey, alpha and
-orientation are dealt with afterwards.
+orientation are handled afterwards.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def contents(file: BinaryIO, path: Path, selection: Selection) -> Contents:
     path : Path
         Its name.
     selection : Selection
-        Which stack is meant, if ImageJ's or OME's notes tell of several.
+        Which stack is meant, if ImageJ's or OME's notes list several.
     """
     directories = walk(file)
     tif = _open(file)
@@ -111,10 +111,10 @@ def contents(file: BinaryIO, path: Path, selection: Selection) -> Contents:
 
 
 def is_no_camera_raw(file: BinaryIO) -> bool:
-    """Tell whether a TIFF is more than a preview of what a camera's sensor saw."""
+    """Tell whether a TIFF is more than the preview in a camera RAW file."""
     try:
         return not _is_camera_raw(file)
-    except RefusedError:  # damaged, which whoever reads it will say
+    except RefusedError:  # damaged, which is reported when it is read
         return True
 
 
@@ -446,7 +446,7 @@ def _is_planar(page: TiffPage) -> bool:
 
 
 def _finished(pixels: NDArray[Any], page: TiffPage) -> NDArray[Any]:
-    """Return (H, W, samples) pixels as grey or RGB in the dtype that was promised."""
+    """Return (H, W, samples) pixels as grey or RGB in the dtype that its header promised."""
     if page.photometric == _PALETTE:
         return _colour_map(page)[pixels[..., 0].astype(np.intp)]
     pixels = without_alpha(pixels)

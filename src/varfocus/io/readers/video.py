@@ -1,6 +1,6 @@
 """Video: a focus sweep, frame by frame, decoded by FFmpeg.
 
-Frames are counted without decoding them, and decoded in turn: most cannot be without those before.
+Frames are counted without decoding them, and decoded in turn: most depend on those before.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def look(path: Path, selection: Selection) -> Contents:
     choose([Series(path.name, n)], selection)
     frames = _decoded(path)
     try:
-        first = next(frames, None)  # the container does not tell how the camera was held
+        first = next(frames, None)  # the container does not say how the camera was held
     finally:
         frames.close()
     if first is None:

@@ -46,9 +46,9 @@ class Image:
     axes : str
         A letter per axis: t, c, z, y, x.
     scale : dict of str to Length
-        Distance between neighbours along an axis, where it is told.
+        Distance between neighbours along an axis, where it is given.
     channels : tuple of str
-        Names, where they are told.
+        Names, where they are given.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Every method on every stack with known depth, and the goals that came of it."""
+"""Every method on every stack with known depth, compared with the goals."""
 
 from varfocus.studies.evaluation.folders import folder_scene
 from varfocus.studies.evaluation.runs import METHOD_NAMES, Notebook, evaluate

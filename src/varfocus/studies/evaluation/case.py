@@ -25,11 +25,11 @@ class Case:
     Attributes
     ----------
     stack : FocusStack
-        What a method gets to see: with focus positions only if they are meant to be known.
+        What a method sees: with focus positions only if they count as known.
     truth : ndarray of shape (H, W), float32
         Fractional 0-based frame in focus; NaN where unknown.
     positions : ndarray of shape (n,) or None
-        Depth at each frame in `unit`, in which the mean errors are told; None for frames.
+        Depth at each frame in `unit`, in which the mean errors are given; None for frames.
     unit : str
         Its unit.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ERROR_COLOURS = "magma"
 ERROR_LIMIT = 2.0
 ERROR_SHARE = 1 / 40
-"""Errors from which the colour says no more: in frames, and as a share of the range if larger."""
+"""Errors at which the colours saturate: in frames, and as a share of the range if larger."""
 
 COLUMNS = 5
 FEW = 0.001
@@ -30,7 +30,7 @@ def depth_maps(outcome: Outcome) -> bytes:
     Parameters
     ----------
     outcome : Outcome
-        One stack; the paper's method is shown at its best weight if that was looked for.
+        One stack; the paper's method is shown at its best weight if that was searched for.
 
     Returns
     -------

@@ -36,7 +36,7 @@ INDEX_NAMES = ("truth_index", "truth")
 DEPTH_NAMES = ("truth_depth",)
 SUFFIXES = (".npy", ".npz", ".tif", ".tiff")
 NO_FRAMES = {*INDEX_NAMES, *DEPTH_NAMES, "sharp"}
-"""Images beside the frames that are none of them."""
+"""Images beside the frames that are not frames."""
 
 FOCUS_FILE = "focus.csv"
 
@@ -49,7 +49,7 @@ def folder_scene(folder: Path, origin: tuple[int, int] | None = None) -> Scene:
     folder : Path
         With frames and truth, see above.
     origin : tuple of two int, optional
-        Row and column of the frames at which a truth begins that does not cover them.
+        Row and column of the frames at which a truth that does not cover them begins.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def folder_scene(folder: Path, origin: tuple[int, int] | None = None) -> Scene:
 def _frames(folder: Path) -> FocusStack:
     if not folder.is_dir():
         raise InputError(
-            f"{folder}: is no folder",
+            f"{folder}: is not a folder",
             "expected a folder with frames and truth",
             "See varfocus evaluate --help.",
         )

@@ -26,9 +26,9 @@ class Goal:
     limit : float
         What it must not exceed, or reach.
     groups : tuple of str
-        Scenes that it is asked of.
+        Scenes that it applies to.
     least : bool
-        Whether the limit is to be reached and not to be kept below.
+        Whether the limit is a least and not a largest value.
     percent : bool
         Whether the figure is shown in per cent.
     """
@@ -51,7 +51,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a goal stands.
+    """How far a goal is met.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ CLASSIC = Goal(
 
 
 def verdicts(records: Sequence[Record]) -> list[Verdict]:
-    """Return how the goals stand that can be judged by these records.
+    """Return how far the goals are met that can be judged by these records.
 
     Parameters
     ----------

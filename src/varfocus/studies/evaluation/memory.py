@@ -1,4 +1,4 @@
-"""Peak memory of a method, weighed in a process of its own.
+"""Peak memory of a method, measured in a process of its own.
 
 Within one process the peak of an earlier run, and memory that was freed but kept for reuse, would
 hide what a run needs. The peak is Linux's VmHWM beyond what was resident with the frames loaded.
@@ -23,13 +23,13 @@ TINY = 40
 
 
 class Scales:
-    """Weighs each method once for every size of stack."""
+    """Measures each method once for every size of stack."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], float | None] = {}
 
     def weigh(self, stack: FocusStack, method: str) -> float | None:
-        """Return the peak in bytes beyond the frames; None where it cannot be had.
+        """Return the peak in bytes beyond the frames; None where it cannot be measured.
 
         Parameters
         ----------

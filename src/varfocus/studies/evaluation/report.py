@@ -117,7 +117,7 @@ def reports(records: Sequence[Record], pictures: Mapping[str, bytes], setting: s
 
 
 def goal_table(judged: Sequence[Verdict]) -> Table:
-    """Return the goals and how they stand."""
+    """Return the goals and how far they are met."""
     rows = []
     for verdict in judged:
         goal, values = verdict.goal, verdict.values

@@ -20,7 +20,7 @@ BEST = f"{YARDSTICK}, best α"
 """The run of the yardstick with the least RMSE of all weights."""
 
 JUDGED = "robust"
-"""The method that the goals speak of: what "auto" means."""
+"""The method that the goals are about: what "auto" means."""
 
 IN_PLACE = {"align": "none"}
 """Where the truth is known pixel by pixel, frames must stay where they are."""
@@ -55,7 +55,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of one stack.
+    """The outcome of one stack.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What is kept of one run when its maps are gone.
+    """What is kept of one run without its maps.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ class Notebook:
     Parameters
     ----------
     scales : Scales, optional
-        Weighs the memory of a method; without it memory stays unknown.
+        Measures the memory of a method; without it memory stays unknown.
     """
 
     def __init__(self, scales: Scales | None = None) -> None:

@@ -21,7 +21,7 @@ from varfocus.studies.evaluation.case import Case, Group, Map, Scene, unchanged
 
 FRAMES = 15
 NOISE_LEVELS = {"": 0.05, "-noisy": 1.0}
-"""Pertuz's noise level by what a scene's name says of it."""
+"""Pertuz's noise level, by the part of a scene's name."""
 
 VARIED = ("cosine", "steps")
 """Scenes, one smooth and one with jumps, of which variants are made."""
@@ -186,7 +186,7 @@ def chosen(scenes: Sequence[Scene], patterns: Sequence[str]) -> list[Scene]:
         hits = [scene for scene in scenes if fnmatch.fnmatchcase(scene.name, pattern)]
         if not hits:
             raise UsageError(
-                f"received --scenes {pattern}, which is no scene",
+                f"received --scenes {pattern}, which matches no scene",
                 "expected names or patterns such as cone* of "
                 + ", ".join(scene.name for scene in scenes),
             )

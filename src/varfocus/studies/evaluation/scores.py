@@ -18,7 +18,7 @@ DROPPED = 0.2
 
 @dataclass(frozen=True)
 class Scores:
-    """Errors of a depth map and quality of its confidence; NaN where nothing can be said.
+    """Errors of a depth map and quality of its confidence; NaN where undefined.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ def jump_size(n: int) -> float:
 
 
 def ratio(value: float, reference: float) -> float:
-    """Return value/reference; nothing (NaN) of nothing, infinity for something of nothing."""
+    """Return value/reference; 0/0 is NaN, and anything else over 0 infinite."""
     if reference == 0.0:
         return float("nan") if value == 0.0 else float("inf")
     return value / reference

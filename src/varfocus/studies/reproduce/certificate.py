@@ -24,12 +24,12 @@ from varfocus.studies.reproduce.setting import Setting
 SCENES = ("cosine", "table", "textureless")
 ALPHAS = (1 / 32, 1 / 8, 1 / 2)
 LOCAL = 0.002
-"""By this share of the energy a better depth must be better to call a minimum local."""
+"""Share of the energy by which another depth must be better to call a minimum local."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One problem and what is known of its least energy.
+    """One problem and what is known about its least energy.
 
     Attributes
     ----------

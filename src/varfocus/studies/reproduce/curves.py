@@ -18,7 +18,7 @@ MARGIN = 12
 
 
 def curves(setting: Setting) -> Report:
-    """Show the contrast curve and its polynomial at two telling pixels.
+    """Show the contrast curve and its polynomial at two contrasting pixels.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What an experiment has to say, written as Markdown, HTML, CSV and PNG."""
+"""The report of an experiment, written as Markdown, HTML, CSV and PNG."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Report:
     title : str
         Heading.
     blocks : sequence of Text, Table or Figure
-        What it has to say, in order.
+        Its content, in order.
     """
 
     name: str

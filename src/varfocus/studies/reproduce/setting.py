@@ -15,7 +15,7 @@ PUBLISHED_CONTRAST = ContrastParams(normalisation="absolute", epsilon=0.3)
 """The normalisation of the paper's published code."""
 
 PUBLISHED: Mapping[str, Any] = {**asdict(PUBLISHED_CONTRAST), "solver": "admm"}
-"""The paper's own normalisation and literal solver; α is comparable with its tables only so."""
+"""The paper's own normalisation and literal solver; only with these is α comparable with its tables."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Setting:
 
     @property
     def alpha_scale(self) -> float:
-        """The same scene at half the width wants half the weight."""
+        """The same scene at half the width needs half the weight."""
         return self.size[1] / 360
 
     @property

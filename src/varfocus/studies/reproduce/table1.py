@@ -65,7 +65,7 @@ def table1(setting: Setting) -> Report:
         blocks.append(
             Text(
                 f"Quick run: at {width} pixels instead of 360 every α was multiplied by "
-                f"{setting.alpha_scale:g}, for the same scene at half the width wants half the "
+                f"{setting.alpha_scale:g}, for the same scene at half the width needs half the  "
                 "weight. Windows were not scaled, so MLAP 2 is at a disadvantage."
             )
         )
