@@ -133,10 +133,12 @@ class Worker:
             self._process.kill()
             code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        if self._printed.closed:  # killed by us meanwhile
-            return how, ""
-        self._printed.seek(0)
-        return how, self._printed.read().decode(errors="replace").strip()[-TAIL:]
+        try:
+            self._printed.seek(0)
+            printed = self._printed.read()
+        except ValueError:  # closed by `kill`, in another thread
+            printed = b""
+        return how, printed.decode(errors="replace").strip()[-TAIL:]
 
 
 def _import_path() -> str:
