@@ -1,6 +1,6 @@
 """Fit the weights of the confidence by logistic regression on simulated scenes.
 
-Prints w_M, w_f, w_0 for `varfocus.pipeline.CONFIDENCE_WEIGHTS`, and how well they hold on seeds
+Prints w_M, w_f, w_0 for `varfocus.products.CONFIDENCE_WEIGHTS`, and how well they hold on seeds
 they were not fitted to:
 
     python benchmarks/fit_confidence.py [method ...]

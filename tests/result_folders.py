@@ -11,6 +11,7 @@ from varfocus import plan
 from varfocus.export.saved import SavedResult, load_result
 from varfocus.params import Params
 from varfocus.pipeline import run
+from varfocus.products import Given
 from varfocus.result import Result
 from varfocus.stack import FocusStack
 from varfocus.units import PixelSize
@@ -33,20 +34,19 @@ def result_of(
     stack = replace(stack, inverted=inverted)
     if pixel_size is not None:
         stack = stack.with_pixel_size(PixelSize(*pixel_size))
+    error = None
+    if uncertainty is not None:
+        error = np.broadcast_to(np.float32(uncertainty), depth.shape).copy()
+    confidence = np.full(depth.shape, 0.95, np.float32)
+    source = np.zeros(depth.shape, np.uint16)
     return Result(
-        depth=depth,
+        products=Given(depth, confidence, fused, source, error),
         index=depth,
-        confidence=np.full(depth.shape, 0.95, np.float32),
-        fused=fused,
-        source=np.zeros(depth.shape, np.uint16),
         trace=None,
         stack=stack,
         params=Params("classic"),
         warnings=(),
         seconds=0.1,
-        uncertainty=None
-        if uncertainty is None
-        else np.broadcast_to(np.float32(uncertainty), depth.shape).copy(),
     )
 
 

@@ -399,7 +399,9 @@ def test_the_input_is_left_alone(scene):
 def test_progress(scene, method, stages):
     seen = []
     extra = {"iterations": 20} if method == "paper" else {}
-    varfocus.reconstruct(scene.frames, method, progress=lambda *s: seen.append(s), **extra)
+    result = varfocus.reconstruct(scene.frames, method, progress=lambda *s: seen.append(s), **extra)
+    assert "fusing" not in {stage for stage, _, _ in seen}, "made before anybody asked for it"
+    assert result.fused.shape == scene.frames.shape[1:]
     assert list(dict.fromkeys(stage for stage, _, _ in seen)) == stages
     for stage in stages:
         done = [d for s, d, _ in seen if s == stage]
@@ -418,7 +420,7 @@ def test_an_exception_in_the_listener_cancels(scene, stage):
             raise EnoughError
 
     with pytest.raises(EnoughError):
-        varfocus.reconstruct(scene.frames, progress=listener, iterations=20)
+        assert varfocus.reconstruct(scene.frames, progress=listener, iterations=20).fused.size
 
 
 def test_a_lowered_degree_is_a_warning(scene):

@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from varfocus import depth, engine, units
+from varfocus import engine, units
 from varfocus.align import Alignment, align
-from varfocus.canvas import Canvas, InTiles, Scratch, Tile, Whole
+from varfocus.canvas import Canvas, InTiles, Scratch, Whole
 from varfocus.canvas.scratch import free_bytes, scratch_folder
-from varfocus.edges import unveiled
 from varfocus.errors import ParameterError, TooLargeError, VarfocusWarning
-from varfocus.fuse import fuse, level_count, pick
 from varfocus.geometry import Rectangle
 from varfocus.io.mask import read_mask
 from varfocus.methods import classic, paper, robust
@@ -33,20 +31,14 @@ from varfocus.params import (
     Params,
     Resources,
 )
-from varfocus.plan import FUSION_REACH, Plan, plan
+from varfocus.plan import Plan, plan
+from varfocus.products import OnDemand
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Result
 from varfocus.stack import ArrayFrame, FocusStack, Frame, FrameWindow
 
 END_SHARE = 0.25
 """A run warns if more pixels than this share, beyond those of a slope, lie at one end."""
-
-CONFIDENCE_WEIGHTS = {
-    "paper": (4.13, 2.77, 0.59),
-    "classic": (3.75, 6.87, -1.07),
-    "robust": (1.37, 2.26, 0.95),
-}
-"""w_M, w_f, w_0 of each method, fitted by benchmarks/fit_confidence.py."""
 
 
 def reconstruct(
@@ -175,12 +167,23 @@ def run(
         asked = _without_edges(params) if sketch else params
         again = None if planned.side else kept
         found = estimate(stack, asked, progress, planned.room, again, canvas)
-        maps = finish(stack, found, params, alignment.depths(stack), seen, canvas, sketch, progress)
     known, extremes = _shares(found, seen, len(stack), canvas)
     notes = [*planned.warnings, *alignment.warnings, *notes, *out_of_range(extremes, len(stack))]
     if known is not None:
         notes += doubtful(known)
+    products = OnDemand(
+        stack,
+        found,
+        params,
+        alignment.depths(stack),
+        seen,
+        canvas,
+        resources.threads,
+        sketch,
+        progress,
+    )
     return Result(
+        products=products,
         stack=stack,
         params=params,
         index=found.index,
@@ -194,7 +197,6 @@ def run(
         counts=counts,
         canvas=canvas,
         plan=planned,
-        **maps,
     )
 
 
@@ -270,76 +272,6 @@ def _counting(
             "expected some of it to be white inside the crop, and where all frames overlap",
         )
     return seen
-
-
-def finish(
-    stack: FocusStack,
-    found: Estimate,
-    params: Params,
-    positions: NDArray[np.float64] | None,
-    seen: NDArray[np.bool_] | None,
-    canvas: Canvas,
-    sketch: bool = False,
-    progress: Progress = silent,
-) -> dict[str, Any]:
-    """Make the products of a depth in frames: what `Result` shows.
-
-    Parameters
-    ----------
-    stack : FocusStack
-        The aligned frames.
-    found : Estimate
-        Depth in frames, and what is known about it.
-    params : Params
-        As they were used.
-    positions : ndarray of shape (n,) or None
-        Depth of each frame; None for frame numbers.
-    seen : ndarray of shape (H, W), bool, or None
-        Which pixels count; None for all.
-    canvas : Canvas
-        Where maps live.
-    sketch : bool
-        Take every pixel of the all-in-focus image from a single frame.
-    progress : callable
-        Listener.
-
-    Returns
-    -------
-    dict of str to ndarray
-        ``depth``, ``confidence``, ``uncertainty`` if the method knows it, ``fused``, ``source``.
-    """
-    colour = len(stack.frames[0].shape) == 3
-    levels = level_count(math.prod(stack.shape))
-    names = ["depth", "confidence", "fused", "source"]
-    if found.sigma is not None:
-        names.append("uncertainty")
-
-    def work(tile: Tile, listen: Progress) -> list[NDArray[Any]]:
-        part, index = stack.window(*tile.outer), np.ascontiguousarray(found.index[tile.outer])
-        fused = pick(part, index) if sketch else fuse(part, index, params.fusion, listen, levels)
-        image = fused.image
-        if found.unmixed is not None:
-            unmixed, clear = found.unmixed
-            image = unveiled(image, unmixed[tile.outer], clear[tile.outer], stack.scale)
-        physical = depth.index_to_depth(index, positions)
-        if found.known is not None and params.robust.unknown == "nan":
-            physical = np.where(found.known[tile.outer], physical, np.float32(np.nan))
-        confidence = depth.confidence(
-            found.margin[tile.outer], depth.flatness(index), CONFIDENCE_WEIGHTS[params.method]
-        )
-        if seen is not None:
-            physical = np.where(seen[tile.outer], physical, np.float32(np.nan))
-            confidence = np.where(seen[tile.outer], confidence, np.float32(0.0))
-        made = [physical, confidence, np.moveaxis(image, 2, 0) if colour else image, fused.source]
-        if found.sigma is not None:
-            made.append(depth.physical_error(index, found.sigma[tile.outer], positions))
-        return made
-
-    reach = FUSION_REACH + params.fusion.front
-    maps = dict(zip(names, canvas.map("fusing", reach, work, progress), strict=True))
-    if colour:
-        maps["fused"] = np.moveaxis(maps["fused"], 0, 2)
-    return maps
 
 
 def _shares(

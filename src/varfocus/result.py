@@ -25,6 +25,7 @@ from varfocus.io.metadata import read_metadata
 from varfocus.minimise import Trace
 from varfocus.params import Params
 from varfocus.plan import Plan
+from varfocus.products import Products
 from varfocus.stack import FRAMES, FocusStack
 from varfocus.units import PixelSize
 
@@ -33,8 +34,13 @@ from varfocus.units import PixelSize
 class Result:
     """Depth and everything that belongs to it.
 
+    `depth`, `confidence`, `uncertainty`, `fused` and `source` are made when they are first read;
+    the frames are decoded once more for `fused` and `source`.
+
     Attributes
     ----------
+    products : Products
+        Makes, or holds, what is listed next.
     depth : ndarray of shape (H, W), float32
         In `unit`; NaN where unknown.
     index : ndarray of shape (H, W), float32
@@ -76,17 +82,13 @@ class Result:
         How it was made.
     """
 
-    depth: NDArray[np.float32]
+    products: Products
     index: NDArray[np.float32]
-    confidence: NDArray[np.float32]
-    fused: NDArray[Any]
-    source: NDArray[np.uint16]
     trace: Trace | None
     stack: FocusStack
     params: Params
     warnings: tuple[str, ...]
     seconds: float
-    uncertainty: NDArray[np.float32] | None = None
     known: NDArray[np.bool_] | None = None
     findings: dict[str, object] | None = None
     alignment: Alignment | None = None
@@ -96,10 +98,35 @@ class Result:
     plan: Plan | None = None
 
     @property
+    def depth(self) -> NDArray[np.float32]:
+        """Depth in `unit`, shape ``(H, W)``; NaN where unknown."""
+        return self.products.depth
+
+    @property
+    def confidence(self) -> NDArray[np.float32]:
+        """Estimated probability that the depth is right to within one frame."""
+        return self.products.confidence
+
+    @property
+    def uncertainty(self) -> NDArray[np.float32] | None:
+        """Standard error of the depth in `unit`; None for methods that do not know it."""
+        return self.products.uncertainty
+
+    @property
+    def fused(self) -> NDArray[Any]:
+        """All-in-focus image in the dtype of the frames."""
+        return self.products.fused
+
+    @property
+    def source(self) -> NDArray[np.uint16]:
+        """Number of the frame that most of the fine detail of `fused` comes from."""
+        return self.products.source
+
+    @property
     def extent(self) -> Rectangle:
         """Which part of the frames as given the result covers."""
         if self.alignment is None:
-            return self.params.area.box or Rectangle.whole(self.depth.shape)
+            return self.params.area.box or Rectangle.whole(self.index.shape)
         return self.alignment.extent(self.params.area.box)
 
     @property
@@ -194,7 +221,7 @@ class Result:
         """Do what `save` does, and return it with its record and pictures."""
         place, canvas = Path(folder), self._canvas
         tiled = None if canvas.side is None else tiled_format
-        prepare_folder(place, export.file_names(self.fused.dtype, tiled).values(), overwrite)
+        prepare_folder(place, export.file_names(self.stack.dtype, tiled).values(), overwrite)
         record = self.record(command, asked, timed)
         if tiled is not None and self.plan is not None:
             about = {"side": canvas.side, "format": tiled, "reason": self.plan.words}
@@ -221,7 +248,7 @@ class Result:
 
     @property
     def _canvas(self) -> Canvas:
-        height, width = self.depth.shape
+        height, width = self.index.shape
         return self.canvas or Whole((height, width))
 
     def report(

@@ -501,7 +501,7 @@ def test_an_interrupted_rerun_leaves_the_earlier_results_alone(
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("varfocus.pipeline.fuse", interrupt)
+    monkeypatch.setattr("varfocus.products.fuse", interrupt)
     said = varfocus(capsys, "depth", frames, *options, "--overwrite")
     assert said.code == 130
     assert {name: (tmp_path / name).read_bytes() for name in RESULTS} == before
