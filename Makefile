@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup page demo test check slow bench stubs sanitize licences nightly reproduce evaluate quality clean
+.PHONY: help setup page demo test check slow bench stubs symbols sanitize licences nightly reproduce evaluate quality clean
 help:            ## Show this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -45,7 +45,11 @@ bench: $(STAMP)  ## Time the engine against plain NumPy, side by side
 stubs: $(STAMP)  ## Describe the compiled kernels for type checkers: engine/_kernels.pyi
 	$(BIN)/python -m nanobind.stubgen -q -m varfocus.engine._kernels -o src/varfocus/engine/_kernels.pyi
 
-sanitize: $(STAMP) ## The kernels' tests under AddressSanitizer and UBSan
+symbols: $(STAMP) ## Compile the kernels with all warnings, and check that no instruction set leaks into another
+	cmake -S . -B build/strict -DVARFOCUS_STRICT=ON -DVARFOCUS_TEST_WIDTHS=ON -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" > /dev/null
+	cmake --build build/strict --parallel 2
+
+sanitize: $(STAMP) ## The kernels' tests under AddressSanitizer and UBSan, with every instruction set
 	PATH="$(CURDIR)/$(BIN):$$PATH" tests/engine/run_sanitized.sh
 
 licences: $(STAMP) ## Licences of all dependencies, and known vulnerabilities where the network allows
@@ -57,7 +61,7 @@ nightly: $(STAMP) ## What trust rests on: 10 000 mutated files, 50 kills, 500 ru
 	$(BIN)/python tests/fuzzing.py --cases 10000
 	$(BIN)/python tests/fuzz_probing.py --seconds 600
 	$(BIN)/python -m pytest -m slow tests/trust
-	$(MAKE) sanitize licences
+	$(MAKE) symbols sanitize licences
 
 reproduce: $(STAMP) ## Repeat every experiment of the paper
 	$(BIN)/varfocus reproduce all --output reproduction --overwrite

@@ -3,8 +3,9 @@
 (a) plain NumPy/SciPy, (b) the literal 400 iterations on the engine, (c) the default solver, all
 from frames in memory to the depth map, without confidence and fused image; (d) the robust method
 within 4 GB, with margin, standard error and validity, on a scene without and on one with occlusion,
-where its edge stage runs. Runs are interleaved, so that a busy machine
-slows all alike; ratios are the medians of the rounds' ratios. Writes a report.
+where its edge stage runs. Everything but (a) once per instruction set of this machine. Runs are
+interleaved, so that a busy machine slows all alike; ratios are the medians of the rounds' ratios.
+Writes a report.
 
     python benchmarks/bench.py            # the paper's workload, scaling plots, memory
     python benchmarks/bench.py --large    # and the large stacks
@@ -42,6 +43,7 @@ NAMES = {
     "admm": "literal ADMM, engine",
     "pyramid": "default solver",
     "robust": "robust method",
+    "no_edges": "robust method, edges off",
 }
 ROBUST_LIMIT = 4_000_000_000
 """Bytes that the robust method may take."""
@@ -65,9 +67,9 @@ def on_engine(stack: np.ndarray, solver: str) -> Depth:
     return a, MINIMISERS[solver](ContrastTerm(a), start, params.solve).d
 
 
-def robustly(stack: np.ndarray) -> Depth:
+def robustly(stack: np.ndarray, **options: object) -> Depth:
     """Return the depth by the robust method, in as many bands as its limit demands."""
-    frames, params = FocusStack.from_array(stack), Params.from_keywords("robust")
+    frames, params = FocusStack.from_array(stack), Params.from_keywords("robust", **options)
     room = plan.room_for_volumes(frames, params, ROBUST_LIMIT)
     return None, pipeline.estimate(frames, params, room=room).index
 
@@ -77,36 +79,47 @@ RUNS: dict[str, Callable[[np.ndarray], Depth]] = {
     "admm": lambda stack: on_engine(stack, "admm"),
     "pyramid": lambda stack: on_engine(stack, "pyramid"),
     "robust": robustly,
+    "no_edges": lambda stack: robustly(stack, edges="off"),
 }
+ROBUST = ("robust", "no_edges")
 
 
 def compare(work: Workload, names: tuple[str, ...], weighed: tuple[str, ...], rounds: int) -> dict:
-    """Time the named runs in turn, and measure the memory of some."""
+    """Time the named runs in turn, with every instruction set, and measure the memory of some."""
     stack = work.stack()
-    seconds: dict[str, list[float]] = {name: [] for name in names}
+    sets = [name for name in engine.instruction_sets() if "wide" not in name]
+    runs = [(name, isa) for name in names for isa in (sets if name != "plain" else sets[-1:])]
+    seconds: dict[str, dict[str, list[float]]] = {name: {} for name in names}
     depths = {}
     for _ in range(rounds):
-        for name in names:
-            began = time.perf_counter()
-            _, depths[name] = RUNS[name](stack)
-            seconds[name].append(time.perf_counter() - began)
+        for name, isa in runs:
+            with engine.use_instruction_set(isa):
+                began = time.perf_counter()
+                _, depths[name] = RUNS[name](stack)
+                seconds[name].setdefault(isa, []).append(time.perf_counter() - began)
     # Every depth is judged by the same energy, that of the engine's curves, but for that of the
     # robust method, which minimises another one.
-    depths.pop("robust", None)
+    judged = {name: d for name, d in depths.items() if name not in ROBUST}
     term = ContrastTerm(front_end(stack, "pyramid")[0])
+    plain = next(iter(seconds["plain"].values())) if "plain" in names else []
     return {
         "workload": work.name,
         "pixels": work.pixels,
-        "seconds": {name: statistics.median(times) for name, times in seconds.items()},
+        "sets": sets,
+        "seconds": {
+            name: {isa: statistics.median(times) for isa, times in by_set.items()}
+            for name, by_set in seconds.items()
+        },
         "all_seconds": seconds,
         "speedup": {
-            name: statistics.median(
-                p / t for p, t in zip(seconds["plain"], seconds[name], strict=True)
-            )
-            for name in names
-            if "plain" in names
+            name: {
+                isa: statistics.median(p / t for p, t in zip(plain, times, strict=True))
+                for isa, times in by_set.items()
+                if plain
+            }
+            for name, by_set in seconds.items()
         },
-        "energy": {name: energy(term, ALPHA, d.astype(np.float32)) for name, d in depths.items()},
+        "energy": {name: energy(term, ALPHA, d.astype(np.float32)) for name, d in judged.items()},
         "extra_bytes_per_pixel": {name: extra_memory(work, name) for name in weighed},
     }
 
@@ -183,33 +196,46 @@ def plot(points: dict, path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def cell(result: dict, name: str, isa: str) -> str:
+    """Return seconds and how many times as fast as plain NumPy."""
+    seconds = result["seconds"][name].get(isa)
+    if seconds is None:
+        return "–"
+    ratio = result["speedup"][name].get(isa)
+    return f"{seconds:.3f}" + ("" if ratio is None or name == "plain" else f" ({ratio:.1f} ×)")
+
+
 def table(results: list[dict], points: dict) -> str:
     """Return the report in Markdown."""
+    sets = results[0]["sets"]
     lines = [
         f"# Benchmark, {engine.thread_count()} threads, {platform.machine()}",
         "",
-        "`python benchmarks/bench.py` writes this file. Times are medians of interleaved runs on a",
-        "machine that may be shared; ratios within a row compare like with like.",
+        "`python benchmarks/bench.py` writes this file. Seconds are medians of interleaved runs,",
+        "in brackets how many times as fast as plain NumPy in the same rounds; the machine may be",
+        "shared. A column per instruction set of the kernels.",
         "",
-        "| workload | method | seconds | × plain | energy | extra bytes per pixel |",
-        "|---|---|---|---|---|---|",
+        f"| workload | method | {' | '.join(sets)} | energy | extra bytes per pixel |",
+        "|---|---|" + "---|" * len(sets) + "---|---|",
     ]
     for result in results:
-        for name, seconds in result["seconds"].items():
-            ratio = result["speedup"].get(name)
+        for name in result["seconds"]:
             extra = result["extra_bytes_per_pixel"].get(name)
             judged = result["energy"].get(name)
             lines.append(
-                f"| {result['workload']} | {NAMES[name]} | {seconds:.3f} | "
-                f"{'–' if ratio is None else f'{ratio:.1f}'} | "
+                f"| {result['workload']} | {NAMES[name]} | "
+                f"{' | '.join(cell(result, name, isa) for isa in sets)} | "
                 f"{'–' if judged is None else f'{judged:.1f}'} | "
                 f"{'–' if extra is None else f'{extra:.0f}'} |"
             )
     for result in results:
-        if "robust" in result["speedup"]:
-            share = 1.0 / result["speedup"]["robust"]
-            where = result["workload"]
-            lines += ["", f"{where}: the robust method takes {share:.2f} of plain NumPy's time."]
+        for name in ROBUST:
+            for isa, ratio in result["speedup"].get(name, {}).items():
+                lines += [
+                    "",
+                    f"{result['workload']}: {NAMES[name]} takes {1 / ratio:.2f} of plain NumPy's "
+                    f"time with {isa}.",
+                ]
     if points:
         extras = ", ".join(f"{n} frames {extra:.0f}" for n, extra in points["memory"])
         lines += [
@@ -243,7 +269,7 @@ def main() -> None:
     for work in (PAPER, OCCLUDED, *(LARGE if options.large else ())):
         names, weighed = on_large, ["pyramid", "robust"]
         if work is PAPER:
-            names = weighed = list(RUNS)
+            names, weighed = list(RUNS), [name for name in RUNS if name != "no_edges"]
         elif work is OCCLUDED:
             names, weighed = ["plain", "robust"], ["robust"]
         rounds = 1 if work in LARGE else options.rounds

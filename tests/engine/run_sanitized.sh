@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the kernels with AddressSanitizer and UBSan in a scratch folder, leaving the installed
-# package alone, and runs the kernel tests on them. Arguments go to pytest.
+# package alone, and runs the kernel tests on them, with every instruction set that the machine has
+# and once with vectors of sixteen floats under AVX2. Arguments go to pytest.
 #
 #     PYTHON=.venv/bin/python tests/engine/run_sanitized.sh
 set -eu
@@ -10,7 +11,7 @@ case $python in */*) python=$(cd "$(dirname "$python")" && pwd)/$(basename "$pyt
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-cmake -S "$root" -B "$scratch/build" -DVARFOCUS_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+cmake -S "$root" -B "$scratch/build" -DVARFOCUS_SANITIZE=ON -DVARFOCUS_TEST_WIDTHS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DPython_EXECUTABLE="$python" -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" \
     > "$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
 cmake --build "$scratch/build" --parallel 2 >> "$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }

@@ -27,7 +27,8 @@ def doctor(*, talk: TalkOptions = Talk()) -> None:
     from varfocus.studies.metrics import rmse
 
     kernels = (
-        f"native, {engine.thread_count()} threads"
+        f"native, {engine.instruction_set()} (this machine has "
+        f"{', '.join(engine.instruction_sets())}), {engine.thread_count()} threads"
         if engine.available
         else f"array code only, some 15 times slower: {engine.reason}; "
         "install a C++ compiler and reinstall varfocus"
@@ -46,6 +47,8 @@ def doctor(*, talk: TalkOptions = Talk()) -> None:
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
         "native_engine": engine.available,
+        "instruction_set": engine.instruction_set(),
+        "instruction_sets": engine.instruction_sets(),
         "threads": engine.thread_count(),
         "libraries": versions,
         "extras": extras,

@@ -32,9 +32,12 @@ from varfocus.engine.extension import (
     accepts,
     available,
     in_use,
+    instruction_set,
+    instruction_sets,
     kernels,
     reason,
     switched_off,
+    use_instruction_set,
 )
 from varfocus.engine.threads import processors, thread_count, use_threads
 
@@ -55,6 +58,8 @@ __all__ = [
     "fusion_level",
     "halve",
     "in_use",
+    "instruction_set",
+    "instruction_sets",
     "kernels",
     "margin",
     "primal_dual",
@@ -65,6 +70,7 @@ __all__ = [
     "slope",
     "switched_off",
     "thread_count",
+    "use_instruction_set",
     "use_threads",
     "warp",
 ]

@@ -20,6 +20,23 @@ WIDEST_WINDOW: int = 1999
 
 WINDOW: int = 16
 
+def compiled_instruction_sets() -> list[str]:
+    """
+    Names of all sets that the kernels were compiled for, from narrow to wide.
+    """
+
+def instruction_sets() -> list[str]:
+    """Names of those that this machine has."""
+
+def instruction_set() -> str:
+    """Name of the one in use; at first the widest."""
+
+def lanes() -> int:
+    """Floats that a register of it holds."""
+
+def use_instruction_set(name: str) -> None:
+    """Change it for the whole process; not while a kernel runs."""
+
 @overload
 def contrast(frame: Annotated[NDArray[numpy.uint8], dict(shape=(None, None, None), device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
 

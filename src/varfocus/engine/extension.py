@@ -1,9 +1,10 @@
-"""The compiled module: whether it is there, what it refuses, and the numbers it shares."""
+"""The compiled module: whether it is there, which instruction set it uses, what it refuses."""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -69,6 +70,7 @@ def _refusing(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(kernel)
     def call(*arguments: Any, **named: Any) -> Any:
+        _obey_environment()
         try:
             return kernel(*arguments, **named)
         except ValueError as error:  # a size or a number: bind.hpp says both
@@ -85,6 +87,62 @@ def _refusing(kernel: Callable[..., Any]) -> Callable[..., Any]:
             ) from None
 
     return call
+
+
+@functools.cache
+def _obey_environment() -> None:
+    """Use the instruction set that ``VARFOCUS_ISA`` names, before the first kernel runs."""
+    wish = os.environ.get("VARFOCUS_ISA")
+    if wish and _compiled is not None:
+        _use("VARFOCUS_ISA = ", wish)
+
+
+def _use(what: str, name: str) -> None:
+    """Switch to an instruction set, or say what was received and which there are."""
+    assert _compiled is not None
+    try:
+        _compiled.use_instruction_set(name)
+    except ValueError:
+        compiled, here = _compiled.compiled_instruction_sets(), instruction_sets()
+        raise ParameterError(
+            f"received {what}{name!r}"
+            + (", which this machine does not have" if name in compiled else ""),
+            f"expected one of {', '.join(here)}",
+        ) from None
+
+
+def instruction_sets() -> tuple[str, ...]:
+    """Return the instruction sets that this machine can use, from narrow to wide.
+
+    ``"baseline"`` is what every machine of its kind has (SSE2 or NEON, 4 floats at a time),
+    ``"avx2"`` has 8, ``"avx512"`` 16. Results are the same bits with each.
+    """
+    return () if _compiled is None else tuple(_compiled.instruction_sets())
+
+
+def instruction_set() -> str:
+    """Return the instruction set in use: the widest, or what ``VARFOCUS_ISA`` names; "" if none.
+
+    Raises
+    ------
+    ParameterError
+        If ``VARFOCUS_ISA`` names one that is unknown or that this machine does not have.
+    """
+    if _compiled is None:
+        return ""
+    _obey_environment()
+    return str(_compiled.instruction_set())
+
+
+@contextmanager
+def use_instruction_set(name: str) -> Iterator[None]:
+    """Let the kernels inside use another instruction set, in all threads: to test and compare."""
+    before = instruction_set()
+    _use("instruction set ", name)
+    try:
+        yield
+    finally:
+        _use("instruction set ", before)
 
 
 def _with_our_errors(compiled: ModuleType) -> ModuleType:

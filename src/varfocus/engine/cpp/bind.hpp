@@ -173,7 +173,24 @@ FrameView<Pixel> frame_view(const Strided<Pixel>& frame) {
     return {frame.data(), size, channels, frame.stride(0), frame.stride(1)};
 }
 
+// What exists once per type of pixel, of the table in use.
+template <class Pixel>
+const PixelKernels<Pixel>& kernels_of();
+template <>
+inline const PixelKernels<std::uint8_t>& kernels_of() {
+    return kernels().of_8;
+}
+template <>
+inline const PixelKernels<std::uint16_t>& kernels_of() {
+    return kernels().of_16;
+}
+template <>
+inline const PixelKernels<float>& kernels_of() {
+    return kernels().of_float;
+}
+
 // One per file bind_*.cpp.
+void define_instruction_sets(nb::module_& m);
 void define_front(nb::module_& m);
 void define_solvers(nb::module_& m);
 void define_search(nb::module_& m);

@@ -22,7 +22,7 @@ void warp(Planes<const Pixel> frame, Planes<Pixel> out, Image<const double> matr
     const WarpView<Pixel> view{frame.data(), from,         to,   channels, matrix.data(),
                                table.data(), taps,         phases, gains.data()};
     nb::gil_scoped_release release;
-    varfocus::warp(view, out.data(), threads);
+    kernels_of<Pixel>().warp(view, out.data(), threads);
 }
 
 template <class Pixel>
@@ -36,7 +36,7 @@ void shrink(Planes<const Pixel> frame, Planes<float> out, int factor, float scal
     require_finite("scale", scale);
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::shrink(frame.data(), from, channels, factor, scale, out.data(), threads);
+    kernels_of<Pixel>().shrink(frame.data(), from, channels, factor, scale, out.data(), threads);
 }
 
 template <class Pixel>

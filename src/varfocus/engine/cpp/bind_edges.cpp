@@ -55,7 +55,7 @@ void edge_judge(Volumes<const float> frames, Labels label, Labels near, Labels f
     require_planes("colour", colour, patch.channels, patch.size);
     require_positive("tau2", tau2);
     nb::gil_scoped_release release;
-    varfocus::edge_judge(patch, tau2, sharp, change.data(), error.data(), colour.data());
+    kernels().edge_judge(patch, tau2, sharp, change.data(), error.data(), colour.data());
 }
 
 void edge_plain_error(Volumes<const float> frames, Labels label, Labels near, Labels far,
@@ -65,7 +65,7 @@ void edge_plain_error(Volumes<const float> frames, Labels label, Labels near, La
     require_image("error", error, patch.size);
     require_positive("tau2", tau2);
     nb::gil_scoped_release release;
-    varfocus::edge_plain_error(patch, tau2, error.data());
+    kernels().edge_plain_error(patch, tau2, error.data());
 }
 
 void edge_convolve(Planes<const float> planes, Vector<const float> taps, Planes<float> out) {
@@ -76,7 +76,7 @@ void edge_convolve(Planes<const float> planes, Vector<const float> taps, Planes<
     require(out.data() != planes.data(), "out = planes", "an output apart from the input");
     require(taps_count % 2 == 1, "an even number of taps", "an odd one");
     nb::gil_scoped_release release;
-    varfocus::edge_convolve(planes.data(), count, taps.data(), taps_count, out.data(), size);
+    kernels().edge_convolve(planes.data(), count, taps.data(), taps_count, out.data(), size);
 }
 
 }  // namespace
@@ -87,7 +87,8 @@ void define_edges(nb::module_& m) {
              "continued"_a, "wider"_a, "faint"_a, "covered"_a);
     m.def("edge_convolve", &edge_convolve, array("planes"), array("taps"), array("out"));
     m.def("edge_judge", &edge_judge, array("frames"), array("label"), array("near"), array("far"),
-          array("sigma"), "constants"_a, "tau2"_a, "sharp"_a, array("change"), array("error"), array("colour"));
+          array("sigma"), "constants"_a, "tau2"_a, "sharp"_a, array("change"), array("error"),
+          array("colour"));
     m.def("edge_plain_error", &edge_plain_error, array("frames"), array("label"), array("near"),
           array("far"), array("sigma"), "constants"_a, "tau2"_a, array("error"));
 }

@@ -6,17 +6,17 @@ namespace varfocus {
 namespace bind {
 namespace {
 
-template <class Pixel, class Contrast>
-void contrast(Strided<Pixel> frame, Image<Contrast> out, int threads) {
+template <class Pixel>
+void contrast(Strided<Pixel> frame, Image<ContrastOf<Pixel>> out, int threads) {
     const FrameView<Pixel> view = frame_view(frame);
     require_image("out", out, view.size);
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::contrast(view, out.data(), threads);
+    kernels_of<Pixel>().contrast(view, out.data(), threads);
 }
 
-template <class Contrast>
-void accumulate(Planes<const Contrast> slots, Image<const float> weights,
+template <class Pixel>
+void accumulate(Planes<const ContrastOf<Pixel>> slots, Image<const float> weights,
                 Vector<const float> numbers, float scale, int window, Planes<float> coefficients,
                 Image<float> peak, Image<float> best, Image<float> index, int threads) {
     const Size size = image_size(peak);
@@ -31,11 +31,11 @@ void accumulate(Planes<const Contrast> slots, Image<const float> weights,
     require_window(window);
     require_finite("scale", scale);
     threads = checked_threads(threads);
-    const Batch<Contrast> batch{slots.data(), weights.data(), numbers.data(), count,
-                                degree,       window,         scale};
+    const Batch<ContrastOf<Pixel>> batch{
+        slots.data(), weights.data(), numbers.data(), count, degree, window, scale};
     const Running running{coefficients.data(), peak.data(), best.data(), index.data()};
     nb::gil_scoped_release release;
-    varfocus::accumulate(batch, size, running, threads);
+    kernels_of<Pixel>().accumulate(batch, size, running, threads);
 }
 
 Smoothing smoothing(const char* name, const Vector<const float>& weights) {
@@ -60,7 +60,7 @@ void two_scales(Strided<Pixel> frame, float scale, Vector<const float> blur,
                            largest.data()};
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::two_scales(view, how, out, threads);
+    kernels_of<Pixel>().two_scales(view, how, out, threads);
 }
 
 void box_mean(Image<const float> image, Image<float> out, int window, int threads) {
@@ -70,7 +70,7 @@ void box_mean(Image<const float> image, Image<float> out, int window, int thread
     require_window(window);
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::box_mean(image.data(), out.data(), size, window, threads);
+    kernels().box_mean(image.data(), out.data(), size, window, threads);
 }
 
 void halve(Planes<const float> fine, Planes<float> coarse, int threads) {
@@ -79,13 +79,13 @@ void halve(Planes<const float> fine, Planes<float> coarse, int threads) {
     require_planes("coarse", coarse, planes, {(size.height + 1) / 2, (size.width + 1) / 2});
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::halve(fine.data(), coarse.data(), planes, size, threads);
+    kernels().halve(fine.data(), coarse.data(), planes, size, threads);
 }
 
-template <class Pixel, class Contrast>
+template <class Pixel>
 void define_for(nb::module_& m) {
-    m.def("contrast", &contrast<Pixel, Contrast>, array("frame"), array("out"), "threads"_a);
-    m.def("accumulate", &accumulate<Contrast>, array("slots"), array("weights"), array("numbers"),
+    m.def("contrast", &contrast<Pixel>, array("frame"), array("out"), "threads"_a);
+    m.def("accumulate", &accumulate<Pixel>, array("slots"), array("weights"), array("numbers"),
           "scale"_a, "window"_a, array("coefficients"), array("peak"), array("best"),
           array("index"), "threads"_a);
     m.def("two_scales", &two_scales<Pixel>, array("frame"), "scale"_a, array("blur"),
@@ -96,9 +96,9 @@ void define_for(nb::module_& m) {
 }  // namespace
 
 void define_front(nb::module_& m) {
-    define_for<std::uint8_t, std::uint16_t>(m);
-    define_for<std::uint16_t, std::int32_t>(m);
-    define_for<float, float>(m);
+    define_for<std::uint8_t>(m);
+    define_for<std::uint16_t>(m);
+    define_for<float>(m);
     m.def("box_mean", &box_mean, array("image"), array("out"), "window"_a, "threads"_a);
     m.def("halve", &halve, array("fine"), array("coarse"), "threads"_a);
 }

@@ -21,7 +21,7 @@ void reduce(Planes<const float> fine, Planes<float> coarse, int threads) {
     const int channels = checked_pair(coarse, size, fine.shape(2));
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::reduce(fine.data(), coarse.data(), size, channels, threads);
+    kernels().reduce(fine.data(), coarse.data(), size, channels, threads);
 }
 
 void add_expanded(Planes<const float> coarse, Planes<float> fine, float sign, int threads) {
@@ -29,7 +29,7 @@ void add_expanded(Planes<const float> coarse, Planes<float> fine, float sign, in
     const int channels = checked_pair(coarse, size, fine.shape(2));
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::add_expanded(coarse.data(), fine.data(), sign, size, channels, threads);
+    kernels().add_expanded(coarse.data(), fine.data(), sign, size, channels, threads);
 }
 
 void fusion_level(Planes<const float> coefficients, Image<const float> weight, int number,
@@ -52,7 +52,7 @@ void fusion_level(Planes<const float> coefficients, Image<const float> weight, i
     const FusionLevel level{low.data(),  high.data(),  blended.data(), sharpest.data(),
                             best.data(), least.data(), chosen.data()};
     nb::gil_scoped_release release;
-    varfocus::fusion_level(frame, level, size, channels, threads);
+    kernels().fusion_level(frame, level, size, channels, threads);
 }
 
 }  // namespace

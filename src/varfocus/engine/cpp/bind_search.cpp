@@ -28,7 +28,7 @@ void best_match(Planes<const float> bank, Image<const float> v, Vector<float> be
     require_shape("number", number, v.shape(1));
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::best_match(templates, v.data(), int(v.shape(1)), best.data(), number.data(),
+    kernels().best_match(templates, v.data(), int(v.shape(1)), best.data(), number.data(),
                          threads);
 }
 
@@ -37,7 +37,7 @@ void explained(Planes<const float> bank, Image<const float> v, Image<float> out,
     require_shape("out", out, bank.shape(1), v.shape(1));
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::explained(templates, v.data(), int(v.shape(1)), out.data(), threads);
+    kernels().explained(templates, v.data(), int(v.shape(1)), out.data(), threads);
 }
 
 void require_band(int first_row, std::size_t rows, std::size_t height) {
@@ -87,7 +87,7 @@ void cost(Planes<const std::uint16_t> contrast, Planes<const float> basis,
     const std::ptrdiff_t at = std::ptrdiff_t(first_row) * size.width;
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::cost(model, contrast.data() + at, plane, lost.data() + at, out.data(), size, threads);
+    kernels().cost(model, contrast.data() + at, plane, lost.data() + at, out.data(), size, threads);
 }
 
 // An empty array stands for a border of the image, or for a result that is not wanted.
@@ -126,7 +126,7 @@ void semi_global(Planes<const float> cost, float p1, Image<const float> jump, in
             "none at its border");
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::semi_global(problem, size, threads);
+    kernels().semi_global(problem, size, threads);
 }
 
 void lowest(Planes<const float> volume, int labels, Image<float> out, int threads) {
@@ -135,7 +135,7 @@ void lowest(Planes<const float> volume, int labels, Image<float> out, int thread
     require_image("out", out, size);
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::lowest(volume.data(), labels, int(volume.shape(2)), out.data(), size, threads);
+    kernels().lowest(volume.data(), labels, int(volume.shape(2)), out.data(), size, threads);
 }
 
 void judge(Planes<const float> total, Planes<const float> cost, int labels,
@@ -154,7 +154,7 @@ void judge(Planes<const float> total, Planes<const float> cost, int labels,
     const Judgement how{labels, int(stride), reach, distance};
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::judge(how, total.data(), cost.data(), label.data(), lead.data(), bend.data(),
+    kernels().judge(how, total.data(), cost.data(), label.data(), lead.data(), bend.data(),
                     value.data(), size, threads);
 }
 
@@ -176,7 +176,7 @@ void cut_windows(Planes<const float> cost, int labels, Image<const float> label,
     const Windows out = checked_windows(samples, scale, base, offsets, size);
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::cut_windows(cost.data(), label.data(), labels, int(cost.shape(2)), out, size,
+    kernels().cut_windows(cost.data(), label.data(), labels, int(cost.shape(2)), out, size,
                           threads);
 }
 
@@ -199,8 +199,8 @@ std::tuple<double, double> huber_primal_dual(Planes<std::uint16_t> samples, Imag
     EnergyTerms terms{};
     {
         nb::gil_scoped_release release;
-        varfocus::huber_primal_dual(problem, d.data(), p.data(), iterations, size, threads);
-        terms = varfocus::huber_terms(problem, d.data(), size, threads);
+        kernels().huber_primal_dual(problem, d.data(), p.data(), iterations, size, threads);
+        terms = kernels().huber_terms(problem, d.data(), size, threads);
     }
     return {terms.data, terms.tv};
 }

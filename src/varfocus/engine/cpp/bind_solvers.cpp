@@ -19,7 +19,7 @@ void solve_columns(Image<float> spectrum, Vector<const float> e_x, float lam, in
     require_not_negative("lam", lam);
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::solve_columns(spectrum.data(), e_x.data(), size, lam, threads);
+    kernels().solve_columns(spectrum.data(), e_x.data(), size, lam, threads);
 }
 
 std::tuple<double, double, double, double> admm_update(
@@ -44,7 +44,7 @@ std::tuple<double, double, double, double> admm_update(
     AdmmSums sums{};
     {
         nb::gil_scoped_release release;
-        sums = varfocus::admm_update(step, variables, size, threads);
+        sums = kernels().admm_update(step, variables, size, threads);
     }
     return {sums.data, sums.tv, sums.constraint, sums.change};
 }
@@ -60,7 +60,7 @@ void primal_dual(Planes<const float> a, Image<float> d, Planes<float> p, float a
     threads = checked_threads(threads);
     const PrimalDual problem{a.data(), degree, alpha, sigma, iterations};
     nb::gil_scoped_release release;
-    varfocus::primal_dual(problem, d.data(), p.data(), size, threads);
+    kernels().primal_dual(problem, d.data(), p.data(), size, threads);
 }
 
 std::tuple<double, double> energy_terms(Planes<const float> a, Image<const float> d, int threads) {
@@ -70,7 +70,7 @@ std::tuple<double, double> energy_terms(Planes<const float> a, Image<const float
     EnergyTerms terms{};
     {
         nb::gil_scoped_release release;
-        terms = varfocus::energy_terms(a.data(), degree, d.data(), nullptr, size, threads);
+        terms = kernels().energy_terms(a.data(), degree, d.data(), nullptr, size, threads);
     }
     return {terms.data, terms.tv};
 }
@@ -82,7 +82,7 @@ void slope(Planes<const float> a, Image<const float> d, Image<float> out, int th
     require(d.data() != out.data(), "out = d", "an output apart from the input");
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    varfocus::energy_terms(a.data(), degree, d.data(), out.data(), size, threads);
+    kernels().energy_terms(a.data(), degree, d.data(), out.data(), size, threads);
 }
 
 void margin(Planes<const float> a, Image<const float> basis, float rival_distance,
@@ -96,7 +96,7 @@ void margin(Planes<const float> a, Image<const float> basis, float rival_distanc
     threads = checked_threads(threads);
     const MarginTable table{basis.data(), frames, rival_distance};
     nb::gil_scoped_release release;
-    varfocus::margin(a.data(), degree, table, index.data(), out.data(), size, threads);
+    kernels().margin(a.data(), degree, table, index.data(), out.data(), size, threads);
 }
 
 }  // namespace

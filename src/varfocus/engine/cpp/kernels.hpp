@@ -1,22 +1,40 @@
 // What the kernels compute. The array code of the same name is the definition.
 //
-// All images are row-major and contiguous unless a stride is given; height and width are at least
-// one; callers have checked every size.
+// Everything in kernels/ is compiled once per instruction set, in a namespace of its own, and
+// reached through a table of functions (`Kernels`), of which `kernels()` is the one in use. All
+// images are row-major and contiguous unless a stride is given; height and width are at least one;
+// callers have checked every size.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "simd.hpp"
+
 namespace varfocus {
 
-// Limits that callers keep to; Python reads them from the module.
+// Limits and layouts that Python reads from the module.
 constexpr int MOST_THREADS = 1024;
 constexpr int WIDEST_WINDOW = 1999;  // side in pixels
 constexpr int MOST_LABELS = 30000;
 
+// How many frames are put by before the coefficients, 36 bytes per pixel, are touched again.
+constexpr int BATCH = 8;
+
+// Labels of a volume are padded to a multiple of the widest vector of any instruction set, so that
+// it looks the same for all of them; what pads costs NO_LABEL.
+constexpr int LABEL_PADDING = 16;
+constexpr float NO_LABEL = 1e30f;
+
+// Samples of a curve around a depth.
+constexpr int WINDOW = 16;
+
+// Contrast in 16 bits (kernels/compact.hpp): bits of the smallest one, 2^−40, as float.
+constexpr std::int32_t COMPACT_LOWEST = (127 - 40) << 23;
+
 struct Size {
     int height, width;
-    std::ptrdiff_t pixels() const { return std::ptrdiff_t(height) * width; }
+    VARFOCUS_INLINE std::ptrdiff_t pixels() const { return std::ptrdiff_t(height) * width; }
 };
 
 // Pixels of one frame: `channels` numbers next to each other, strides in numbers.
@@ -28,23 +46,34 @@ struct FrameView {
     std::ptrdiff_t row_stride, pixel_stride;
 };
 
-// --- front.cpp: varfocus.curve.frame_pass.ContrastPass ------------------------------------------------
+// What holds the contrast of a frame exactly: that of 8-bit frames is below 2^12, of 16-bit ones
+// below 2^20.
+template <class Pixel>
+struct ContrastType;
+template <>
+struct ContrastType<std::uint8_t> {
+    using type = std::uint16_t;
+};
+template <>
+struct ContrastType<std::uint16_t> {
+    using type = std::int32_t;
+};
+template <>
+struct ContrastType<float> {
+    using type = float;
+};
+template <class Pixel>
+using ContrastOf = typename ContrastType<Pixel>::type;
 
-// How many frames are put by before the coefficients, 36 bytes per pixel, are touched again.
-constexpr int BATCH = 8;
-
-// Exact contrast of one frame. 8-bit frames have contrast below 2^12, 16-bit ones below 2^20.
-void contrast(const FrameView<std::uint8_t>& frame, std::uint16_t* out, int threads);
-void contrast(const FrameView<std::uint16_t>& frame, std::int32_t* out, int threads);
-void contrast(const FrameView<float>& frame, float* out, int threads);
+// --- front.cpp: varfocus.curve.frame_pass.ContrastPass -------------------------------------------
 
 // The running results of all frames so far; (degree + 1, H, W) and (H, W).
 struct Running {
     float *coefficients, *peak, *best, *index;
 };
 
-// Takes in `count` ≤ BATCH contrast images: slots (count, H, W), weights (degree + 1, count),
-// frame numbers (count). `best` holds windowed sums, not means, in the unit of the slots.
+// `count` ≤ BATCH contrast images: slots (count, H, W), weights (degree + 1, count), frame numbers
+// (count). `Running::best` holds windowed sums, not means, in the unit of the slots.
 template <class Contrast>
 struct Batch {
     const Contrast* slots;
@@ -52,19 +81,8 @@ struct Batch {
     int count, degree, window;
     float scale;
 };
-void accumulate(const Batch<std::uint16_t>& batch, Size size, Running running, int threads);
-void accumulate(const Batch<std::int32_t>& batch, Size size, Running running, int threads);
-void accumulate(const Batch<float>& batch, Size size, Running running, int threads);
 
-// --- filters.cpp ------------------------------------------------------------------------
-
-// varfocus.contrast.box_mean.
-void box_mean(const float* image, float* out, Size size, int window, int threads);
-
-// Means over 2×2 pixels of `planes` images; an odd last row or column is its own partner.
-void halve(const float* fine, float* coarse, int planes, Size fine_size, int threads);
-
-// --- admm.cpp: varfocus.minimise.admm -----------------------------------------------------
+// --- admm.cpp: varfocus.minimise.admm ------------------------------------------------------------
 
 struct AdmmStep {
     const float* a;  // (degree + 1, H, W)
@@ -81,15 +99,7 @@ struct AdmmSums {
     double data, tv, constraint, change;
 };
 
-// Solves (I + λKᵀK) u = r after a cosine transform of the rows, which leaves a tridiagonal system
-// (1 + λe_x + λKᵀK) in every column, e_x the eigenvalue of that column. In place.
-void solve_columns(float* spectrum, const float* e_x, Size size, float lam, int threads);
-
-// d ← clip(u); g ← shrink(Kd + b); b ← (b + Kd − g) / growth; r ← d + λKᵀ(g − b) + τc′(d) with
-// the next λ. Returns −Σc(d), ‖Kd‖₂,₁, ‖Kd − g‖² and the squared change of d and g.
-AdmmSums admm_update(const AdmmStep& step, const AdmmVariables& variables, Size size, int threads);
-
-// --- primal_dual.cpp: varfocus.minimise.primal_dual ------------------------------------------
+// --- primal_dual.cpp: varfocus.minimise.primal_dual ----------------------------------------------
 
 struct PrimalDual {
     const float* a;  // (degree + 1, H, W)
@@ -98,20 +108,13 @@ struct PrimalDual {
     int iterations;
 };
 
-// Iterates d (H, W) and p (2, H, W) in place.
-void primal_dual(const PrimalDual& problem, float* d, float* p, Size size, int threads);
-
-// --- energy.cpp: varfocus.energy -------------------------------------------------------------
+// --- energy.cpp: varfocus.energy -----------------------------------------------------------------
 
 struct EnergyTerms {
     double data, tv;
 };
 
-// −Σ c(d) and ‖Kd‖₂,₁; `slope`, unless null, receives c′(d).
-EnergyTerms energy_terms(const float* a, int degree, const float* d, float* slope, Size size,
-                         int threads);
-
-// --- margin.cpp: varfocus.depth.curve_margin -------------------------------------------------
+// --- margin.cpp: varfocus.depth.curve_margin -----------------------------------------------------
 
 struct MarginTable {
     const float* basis;  // T_m(x_k), (frames, degree + 1)
@@ -119,19 +122,7 @@ struct MarginTable {
     float rival_distance;
 };
 
-// The lead of the curve's value at `index` over its largest value at frames further away than
-// `rival_distance`, relative to the curve's range over all frames; 0 where there is neither.
-void margin(const float* a, int degree, const MarginTable& table, const float* index, float* out,
-            Size size, int threads);
-
-// --- fusion.cpp: varfocus.fuse.pyramid and varfocus.fuse.Level --------------------------------------
-
-// Half the size of an image (H, W, channels).
-void reduce(const float* fine, float* coarse, Size fine_size, int channels, int threads);
-
-// fine ← fine + sign · the coarse image at its size.
-void add_expanded(const float* coarse, float* fine, float sign, Size fine_size, int channels,
-                  int threads);
+// --- fusion.cpp: varfocus.fuse.pyramid and varfocus.fuse.Level -----------------------------------
 
 struct FusionFrame {
     const float *coefficients, *weight;  // (H, W, channels), (H, W)
@@ -145,11 +136,7 @@ struct FusionLevel {
     std::uint16_t* chosen;             // (H, W)
 };
 
-// Takes in one frame's coefficients of a level.
-void fusion_level(const FusionFrame& frame, const FusionLevel& level, Size size, int channels,
-                  int threads);
-
-// --- scales.cpp: varfocus.curve.frame_pass.TwoScales ----------------------------------------------------
+// --- scales.cpp: varfocus.contrast.TwoScales -----------------------------------------------------
 
 // A symmetric kernel: weights of the centre and of the neighbours at distance 1 … radius.
 struct Smoothing {
@@ -165,32 +152,15 @@ struct ScaleOutputs {
     std::uint16_t *fine, *coarse;
     float *gradient, *smallest, *largest;
 };
-void two_scales(const FrameView<std::uint8_t>& frame, const TwoScales& how, const ScaleOutputs& out,
-                int threads);
-void two_scales(const FrameView<std::uint16_t>& frame, const TwoScales& how,
-                const ScaleOutputs& out, int threads);
-void two_scales(const FrameView<float>& frame, const TwoScales& how, const ScaleOutputs& out,
-                int threads);
 
-// --- volumes (H, W, stride): `labels` numbers per pixel, then NO_LABEL to the next multiple --------
-
-// The widest vector of any instruction set, so that a volume looks the same for all of them.
-constexpr int LABEL_PADDING = 16;
-constexpr float NO_LABEL = 1e30f;
-
-// --- templates.cpp: varfocus.curve.templates ---------------------------------------------------------
+// --- templates.cpp: varfocus.curve.templates -----------------------------------------------------
 
 struct Templates {
     const float* data;  // (widths, labels, frames)
     int widths, labels, frames;
 };
-// Curves v (frames, pixels). Largest product of each, and at which width · labels + label it is.
-void best_match(const Templates& bank, const float* v, int pixels, float* best,
-                std::int32_t* number, int threads);
-// max over widths of max(⟨T, v⟩, 0)², (labels, pixels).
-void explained(const Templates& bank, const float* v, int pixels, float* out, int threads);
 
-// --- likelihood.cpp: varfocus.curve.likelihood.cost_volume, and the veto of varfocus.methods.robust -----------
+// --- likelihood.cpp: varfocus.curve.likelihood.cost_volume, and the veto of varfocus.methods.robust
 
 struct CostModel {
     int scales, frames, rank, widths, labels, stride;
@@ -201,16 +171,12 @@ struct CostModel {
     float unit;          // what costs in nats are multiplied by
 };
 
-// contrast: rows of (scales · frames, H, W), `plane` numbers apart; lost (h, W); out (h, W, stride).
-void cost(const CostModel& model, const std::uint16_t* contrast, std::ptrdiff_t plane,
-          const float* lost, float* out, Size size, int threads);
-
-// --- semi_global.cpp: varfocus.minimise.semi_global ---------------------------------------------
+// --- semi_global.cpp: varfocus.minimise.semi_global ----------------------------------------------
 
 // Four paths through a band of rows. `entering` and `leaving` (3, W, stride) hold the path costs
 // of the row before the band and of its last row, in the direction of the sweep; null at the border
-// of the image, and where nobody asks. `total`, unless null, is set by the downward sweep and added
-// to by the upward one.
+// of the image, and where they are not wanted. `total`, unless null, is set by the downward sweep
+// and added to by the upward one.
 struct SemiGlobal {
     int stride;
     float p1;
@@ -220,47 +186,32 @@ struct SemiGlobal {
     const float *cost, *entering;  // (h, W, stride)
     float *total, *leaving;
 };
-void semi_global(const SemiGlobal& problem, Size size, int threads);
 
-// --- volume.cpp ------------------------------------------------------------------------------
-
-// varfocus.minimise.semi_global.lowest; at least 3 labels.
-void lowest(const float* volume, int labels, int stride, float* out, Size size, int threads);
+// --- volume.cpp ----------------------------------------------------------------------------------
 
 struct Judgement {
     int labels, stride, reach;  // reach ≤ (labels − 1)/2
     float distance;
 };
-// Lead over the best label further away than `distance`, second difference over `reach` labels,
-// both of `total`, and the cubic's value of `cost`, at a fractional label.
-void judge(const Judgement& how, const float* total, const float* cost, const float* label,
-           float* lead, float* bend, float* value, Size size, int threads);
 
 // The samples of labels base − 1 … base + WINDOW − 2 around a depth, which may then move within
 // base … base + WINDOW − 3: C = offset + scale · sample; of the offsets only sums over rows.
-constexpr int WINDOW = 16;
 struct Windows {
     std::uint16_t* samples;  // (H, W, WINDOW)
     float* scale;            // (H, W)
     std::int16_t* base;      // (H, W)
     double* offsets;         // (H)
 };
-void cut_windows(const float* cost, const float* label, int labels, int stride, Windows out,
-                 Size size, int threads);
 
-// --- huber.cpp: varfocus.minimise.huber --------------------------------------------------------
+// --- huber.cpp: varfocus.minimise.huber ----------------------------------------------------------
 
 struct HuberProblem {
     Windows windows;
     const float* weight;  // (H, W)
     float step, alpha, epsilon, sigma;
 };
-void huber_primal_dual(const HuberProblem& problem, float* d, float* p, int iterations, Size size,
-                       int threads);
-// Σ C(d) and Σ w φ_ε(|Kd|).
-EnergyTerms huber_terms(const HuberProblem& problem, const float* d, Size size, int threads);
 
-// --- warp.cpp: varfocus.align.warp -------------------------------------------------------------
+// --- warp.cpp: varfocus.align.warp ---------------------------------------------------------------
 
 // A frame of 1 or 3 channels, contiguous, and where the pixels of its warped copy come from.
 template <class Pixel>
@@ -273,19 +224,8 @@ struct WarpView {
     int taps, phases;      // 2 or 6 taps
     const float* gains;    // one per channel
 };
-void warp(const WarpView<std::uint8_t>& view, std::uint8_t* out, int threads);
-void warp(const WarpView<std::uint16_t>& view, std::uint16_t* out, int threads);
-void warp(const WarpView<float>& view, float* out, int threads);
 
-// Means over factor×factor pixels times `scale`; rows and columns left over are dropped.
-void shrink(const std::uint8_t* frame, Size from, int channels, int factor, float scale,
-            float* out, int threads);
-void shrink(const std::uint16_t* frame, Size from, int channels, int factor, float scale,
-            float* out, int threads);
-void shrink(const float* frame, Size from, int channels, int factor, float scale, float* out,
-            int threads);
-
-// --- edges.cpp: varfocus.edges.judge ---------------------------------------------------------
+// --- edges.cpp: varfocus.edges.judge -------------------------------------------------------------
 
 // varfocus.edges.constants.RenderConstants: what they mean, and their values, is written there.
 struct EdgeConstants {
@@ -303,12 +243,92 @@ struct EdgePatch {
     EdgeConstants constants;
 };
 
-// change, error: (H, W); colour: (channels, H, W). On one thread.
-void edge_judge(const EdgePatch& patch, float tau2, float sharp, float* change, float* error,
-                float* colour);
-void edge_plain_error(const EdgePatch& patch, float tau2, float* error);
-// planes, out: (count, H, W); an odd number of taps.
-void edge_convolve(const float* planes, int count, const float* taps, int taps_count, float* out,
-                   Size size);
+// --- the table -----------------------------------------------------------------------------------
+
+// What exists once per type of pixel.
+template <class Pixel>
+struct PixelKernels {
+    // Exact contrast of one frame.
+    void (*contrast)(const FrameView<Pixel>& frame, ContrastOf<Pixel>* out, int threads);
+    void (*accumulate)(const Batch<ContrastOf<Pixel>>& batch, Size size, Running running,
+                       int threads);
+    void (*two_scales)(const FrameView<Pixel>& frame, const TwoScales& how,
+                       const ScaleOutputs& out, int threads);
+    void (*warp)(const WarpView<Pixel>& view, Pixel* out, int threads);
+    // Means over factor×factor pixels times `scale`; rows and columns left over are dropped.
+    void (*shrink)(const Pixel* frame, Size from, int channels, int factor, float scale, float* out,
+                   int threads);
+};
+
+struct Kernels {
+    PixelKernels<std::uint8_t> of_8;
+    PixelKernels<std::uint16_t> of_16;
+    PixelKernels<float> of_float;
+
+    // varfocus.contrast.box_mean.
+    void (*box_mean)(const float* image, float* out, Size size, int window, int threads);
+    // Means over 2×2 pixels of `planes` images; an odd last row or column is its own partner.
+    void (*halve)(const float* fine, float* coarse, int planes, Size fine_size, int threads);
+
+    // Solves (I + λKᵀK) u = r after a cosine transform of the rows, which leaves a tridiagonal
+    // system (1 + λe_x + λKᵀK) in every column, e_x the eigenvalue of that column. In place.
+    void (*solve_columns)(float* spectrum, const float* e_x, Size size, float lam, int threads);
+    // d ← clip(u); g ← shrink(Kd + b); b ← (b + Kd − g) / growth; r ← d + λKᵀ(g − b) + τc′(d) with
+    // the next λ. Returns −Σc(d), ‖Kd‖₂,₁, ‖Kd − g‖² and the squared change of d and g.
+    AdmmSums (*admm_update)(const AdmmStep& step, const AdmmVariables& variables, Size size,
+                            int threads);
+    // Iterates d (H, W) and p (2, H, W) in place.
+    void (*primal_dual)(const PrimalDual& problem, float* d, float* p, Size size, int threads);
+    // −Σ c(d) and ‖Kd‖₂,₁; `slope`, unless null, receives c′(d).
+    EnergyTerms (*energy_terms)(const float* a, int degree, const float* d, float* slope, Size size,
+                                int threads);
+    // The lead of the curve's value at `index` over its largest value at frames further away than
+    // `rival_distance`, relative to the curve's range over all frames; 0 where there is neither.
+    void (*margin)(const float* a, int degree, const MarginTable& table, const float* index,
+                   float* out, Size size, int threads);
+
+    // Half the size of an image (H, W, channels).
+    void (*reduce)(const float* fine, float* coarse, Size fine_size, int channels, int threads);
+    // fine ← fine + sign · the coarse image at its size.
+    void (*add_expanded)(const float* coarse, float* fine, float sign, Size fine_size, int channels,
+                         int threads);
+    // Takes in one frame's coefficients of a level.
+    void (*fusion_level)(const FusionFrame& frame, const FusionLevel& level, Size size,
+                         int channels, int threads);
+
+    // Curves v (frames, pixels). Largest product of each, and at which width · labels + label.
+    void (*best_match)(const Templates& bank, const float* v, int pixels, float* best,
+                       std::int32_t* number, int threads);
+    // max over widths of max(⟨T, v⟩, 0)², (labels, pixels).
+    void (*explained)(const Templates& bank, const float* v, int pixels, float* out, int threads);
+    // contrast: rows of (scales · frames, H, W), `plane` numbers apart; lost (h, W); out
+    // (h, W, stride).
+    void (*cost)(const CostModel& model, const std::uint16_t* contrast, std::ptrdiff_t plane,
+                 const float* lost, float* out, Size size, int threads);
+    void (*semi_global)(const SemiGlobal& problem, Size size, int threads);
+    // varfocus.minimise.semi_global.lowest; at least 3 labels.
+    void (*lowest)(const float* volume, int labels, int stride, float* out, Size size, int threads);
+    // Lead over the best label further away than `distance`, second difference over `reach` labels,
+    // both of `total`, and the cubic's value of `cost`, at a fractional label.
+    void (*judge)(const Judgement& how, const float* total, const float* cost, const float* label,
+                  float* lead, float* bend, float* value, Size size, int threads);
+    void (*cut_windows)(const float* cost, const float* label, int labels, int stride, Windows out,
+                        Size size, int threads);
+    void (*huber_primal_dual)(const HuberProblem& problem, float* d, float* p, int iterations,
+                              Size size, int threads);
+    // Σ C(d) and Σ w φ_ε(|Kd|).
+    EnergyTerms (*huber_terms)(const HuberProblem& problem, const float* d, Size size, int threads);
+
+    // change, error: (H, W); colour: (channels, H, W). On one thread.
+    void (*edge_judge)(const EdgePatch& patch, float tau2, float sharp, float* change, float* error,
+                       float* colour);
+    void (*edge_plain_error)(const EdgePatch& patch, float tau2, float* error);
+    // planes, out: (count, H, W); an odd number of taps.
+    void (*edge_convolve)(const float* planes, int count, const float* taps, int taps_count,
+                          float* out, Size size);
+};
+
+// The kernels in use: dispatch.cpp.
+const Kernels& kernels();
 
 }  // namespace varfocus

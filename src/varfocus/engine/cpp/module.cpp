@@ -2,7 +2,6 @@
 // shares with them.
 
 #include "bind.hpp"
-#include "kernels/compact.hpp"
 
 NB_MODULE(_kernels, m) {
     m.doc() = "The compiled kernels; arrays must be contiguous, and outputs are written in place.";
@@ -12,6 +11,7 @@ NB_MODULE(_kernels, m) {
     m.attr("MOST_THREADS") = varfocus::MOST_THREADS;
     m.attr("WIDEST_WINDOW") = varfocus::WIDEST_WINDOW;
     m.attr("WINDOW") = varfocus::WINDOW;
+    varfocus::bind::define_instruction_sets(m);
     varfocus::bind::define_front(m);
     varfocus::bind::define_solvers(m);
     varfocus::bind::define_search(m);

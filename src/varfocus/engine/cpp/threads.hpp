@@ -1,43 +1,46 @@
 // Threads that live as long as one kernel call and sleep while they wait.
 //
 // A thread costs some 20 µs to start, little against a kernel; in return nothing spins on a busy
-// machine, nothing survives a fork, and no pool has to be shut down.
+// machine, nothing survives a fork, and no pool has to be shut down. All of it is compiled once, for
+// any machine: kernels reach it through plain functions (kernels/blocks.hpp).
 #pragma once
-
-#include <algorithm>
-#include <atomic>
-#include <system_error>
-#include <thread>
-#include <vector>
 
 namespace varfocus {
 
-// Runs `work()` on up to `threads` threads at once, this one included, and waits for all.
+// Calls `work(context)` on up to `threads` threads at once, this one included, and waits for all.
 // `work` must share the work out itself: if a thread cannot be started, the others do more.
-template <class Work>
-void run_on(int threads, const Work& work) {
-    std::vector<std::thread> others;
-    others.reserve(static_cast<std::size_t>(std::max(threads - 1, 0)));
-    try {
-        for (int t = 1; t < threads; ++t) others.emplace_back(std::cref(work));
-    } catch (const std::system_error&) {
-        // The system has no thread left to give.
-    }
-    work();
-    for (auto& other : others) other.join();
-}
+void run_on(int threads, void (*work)(const void* context), const void* context);
 
-// Calls `f(block, first_row, end_row)` for blocks of `rows_per_block` rows. The blocks, and so the
-// result of any sum kept per block, do not depend on the number of threads.
-template <class F>
-void for_row_blocks(int rows, int rows_per_block, int threads, const F& f) {
-    const int blocks = (rows + rows_per_block - 1) / rows_per_block;
-    std::atomic<int> next{0};
-    run_on(std::min(threads, blocks), [&] {
-        for (int b = next++; b < blocks; b = next++) {
-            f(b, b * rows_per_block, std::min(rows, (b + 1) * rows_per_block));
-        }
-    });
-}
+// Hands out 0, 1, 2, … to whoever asks, each number once.
+class Counter {
+  public:
+    Counter();
+    ~Counter();
+    Counter(const Counter&) = delete;
+    Counter& operator=(const Counter&) = delete;
+    int next();
+
+  private:
+    struct State;
+    State* state_;
+};
+
+// How many steps each of several sweeps has finished, and who waits for it: at most one follower.
+class Progress {
+  public:
+    explicit Progress(int sweeps);
+    ~Progress();
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+    void publish(int sweep, int steps);
+
+    // Returns once a sweep has done `steps`; `all` is how many there will ever be. Who has to sleep
+    // for it sleeps until its leader is `comfort` steps further: waking costs as much as some work.
+    void wait_for(int sweep, int steps, int all, int comfort);
+
+  private:
+    struct Sweep;
+    Sweep* sweeps_;
+};
 
 }  // namespace varfocus

@@ -4,16 +4,13 @@
 // and the 36 bytes of coefficients per pixel are read once, for the energy of this iterate and
 // the slope that the next one starts from.
 
-#include <cmath>
-#include <vector>
-
+#include "blocks.hpp"
 #include "curve.hpp"
-#include "../kernels.hpp"
-#include "simd.hpp"
+#include "set.hpp"
 #include "sums.hpp"
-#include "../threads.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 namespace {
 
 constexpr int ROWS_PER_BLOCK = 32;
@@ -30,9 +27,9 @@ struct Row {
 
 // d ← clip(u), and the differences, shrinkage, multiplier and sums of one row.
 // `below` is the next row of u, or this row itself at the bottom, where the difference is zero.
-VARFOCUS_SIMD void update_row(const AdmmStep& step, const float* VARFOCUS_RESTRICT u,
-                              const float* VARFOCUS_RESTRICT below, const CurveRow& curve,
-                              const Row& row, AdmmSums& sums) {
+void update_row(const AdmmStep& step, const float* VARFOCUS_RESTRICT u,
+                const float* VARFOCUS_RESTRICT below, const CurveRow& curve, const Row& row,
+                AdmmSums& sums) {
     const int width = curve.width;
     float *VARFOCUS_RESTRICT d = row.d, *VARFOCUS_RESTRICT here = row.here;
     float *VARFOCUS_RESTRICT next = row.next, *VARFOCUS_RESTRICT change = row.change;
@@ -53,13 +50,13 @@ VARFOCUS_SIMD void update_row(const AdmmStep& step, const float* VARFOCUS_RESTRI
     for (int x = 0; x < width; ++x) {
         const float kd_x = here[x + 1] - here[x], kd_y = next[x] - here[x];
         const float z_x = kd_x + b_x[x], z_y = kd_y + b_y[x];
-        const float length = std::sqrt(z_x * z_x + z_y * z_y);
+        const float length = square_root(z_x * z_x + z_y * z_y);
         // A vector of length zero stays zero; a branch for it would keep the loop from SIMD.
         const float kept = larger(length - threshold, 0.0f) / larger(length, TINY);
         const float new_x = z_x * kept, new_y = z_y * kept;
         const float moved_x = new_x - g_x[x], moved_y = new_y - g_y[x];
         const float gap_x = kd_x - new_x, gap_y = kd_y - new_y;
-        tv[x] = std::sqrt(kd_x * kd_x + kd_y * kd_y);
+        tv[x] = square_root(kd_x * kd_x + kd_y * kd_y);
         constraint[x] = gap_x * gap_x + gap_y * gap_y;
         change[x] += moved_x * moved_x + moved_y * moved_y;
         g_x[x] = new_x;
@@ -76,7 +73,7 @@ VARFOCUS_SIMD void update_row(const AdmmStep& step, const float* VARFOCUS_RESTRI
 }
 
 // r += λKᵀ(g − b) in one row; `above` says whether there is a row above.
-VARFOCUS_SIMD void add_adjoint(const Row& row, int width, bool above, float lam) {
+void add_adjoint(const Row& row, int width, bool above, float lam) {
     const float *VARFOCUS_RESTRICT g_x = row.g_x, *VARFOCUS_RESTRICT g_y = row.g_y;
     const float *VARFOCUS_RESTRICT b_x = row.b_x, *VARFOCUS_RESTRICT b_y = row.b_y;
     float* VARFOCUS_RESTRICT r = row.r;
@@ -96,8 +93,8 @@ VARFOCUS_SIMD void add_adjoint(const Row& row, int width, bool above, float lam)
 // Elimination for the tridiagonal KᵀK, written so that only positive numbers are added: with
 // q_i = 1 + λe_x + λ s_{i−1}, s_i = q_i / (q_i + λ), the factor λ / (q_i + λ) = 1 − s_i is never
 // rounded by itself. At large λ it is so close to 1 that its rounding would move the mean of x.
-VARFOCUS_SIMD void solve_block(float* spectrum, const float* VARFOCUS_RESTRICT e_x, Size size,
-                               float lam, int count, float* q) {
+void solve_block(float* spectrum, const float* VARFOCUS_RESTRICT e_x, Size size, float lam,
+                 int count, float* q) {
     const int last = size.height - 1;
     for (int y = 0; y <= last; ++y) {
         float* VARFOCUS_RESTRICT row = spectrum + std::ptrdiff_t(y) * size.width;
@@ -140,21 +137,19 @@ Row row_of(const AdmmVariables& v, Size size, int y) {
     return row;
 }
 
-}  // namespace
-
 void solve_columns(float* spectrum, const float* e_x, Size size, float lam, int threads) {
     for_row_blocks(size.width, COLUMNS_PER_BLOCK, threads, [&](int, int first, int end) {
-        std::vector<float> q(std::size_t(size.height) * COLUMNS_PER_BLOCK);
+        Buffer<float> q(std::size_t(size.height) * COLUMNS_PER_BLOCK);
         solve_block(spectrum + first, e_x + first, size, lam, end - first, q.data());
     });
 }
 
 AdmmSums admm_update(const AdmmStep& step, const AdmmVariables& v, Size size, int threads) {
     const int blocks = (size.height + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK;
-    std::vector<AdmmSums> sums(static_cast<std::size_t>(blocks), AdmmSums{});
+    Buffer<AdmmSums> sums(static_cast<std::size_t>(blocks), AdmmSums{});
     for_row_blocks(size.height, ROWS_PER_BLOCK, threads, [&](int block, int first, int end) {
         const std::size_t width = std::size_t(size.width) + 1;
-        std::vector<float> scratch(7 * width);
+        Buffer<float> scratch(7 * width);
         for (int y = first; y < end; ++y) {
             Row row = row_of(v, size, y);
             float** buffers[] = {&row.here, &row.next,       &row.value, &row.slope,
@@ -180,4 +175,12 @@ AdmmSums admm_update(const AdmmStep& step, const AdmmVariables& v, Size size, in
     return all;
 }
 
+}  // namespace
+
+void enter_admm(Kernels& table) {
+    table.solve_columns = solve_columns;
+    table.admm_update = admm_update;
+}
+
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

@@ -4,12 +4,10 @@
 // gives c″. Only a is stored: differentiated coefficients would cost 64 more bytes per pixel.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-
-#include "simd.hpp"
+#include "set.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 
 constexpr float X_MAX = 10.0f;
 
@@ -47,7 +45,7 @@ VARFOCUS_INLINE void slopes_of_degree(const CurveRow& row, const float* VARFOCUS
 VARFOCUS_INLINE void slopes_of_any_degree(const CurveRow& row, const float* d, float* first,
                                           float* second) {
     for (int begin = 0; begin < row.width; begin += STRIP) {
-        const int count = std::min(STRIP, row.width - begin);
+        const int count = smaller(STRIP, row.width - begin);
         float u[STRIP] = {}, u_later[STRIP] = {}, v[STRIP] = {}, v_later[STRIP] = {};
         for (int m = row.degree; m >= 1; --m) {
             const float* VARFOCUS_RESTRICT a = row.a + m * row.plane + begin;
@@ -103,7 +101,7 @@ VARFOCUS_INLINE void values_of_degree(const CurveRow& row, const float* VARFOCUS
 VARFOCUS_INLINE void values_of_any_degree(const CurveRow& row, const float* d, float* value,
                                           float* first) {
     for (int begin = 0; begin < row.width; begin += STRIP) {
-        const int count = std::min(STRIP, row.width - begin);
+        const int count = smaller(STRIP, row.width - begin);
         float t[STRIP] = {}, t_later[STRIP] = {}, u[STRIP] = {}, u_later[STRIP] = {};
         for (int m = row.degree; m >= 1; --m) {
             const float* VARFOCUS_RESTRICT a = row.a + m * row.plane + begin;
@@ -136,4 +134,5 @@ VARFOCUS_INLINE void values_and_slopes(const CurveRow& row, const float* d, floa
     }
 }
 
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

@@ -2,34 +2,30 @@
 // varfocus.edges.render and varfocus.edges.judge. One patch fits into the cache of one core, so a
 // call uses one thread; the caller works on several patches at once.
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <memory>
-#include <vector>
-
-#include "../kernels.hpp"
 #include "lanes.hpp"
+#include "set.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 namespace {
 
-std::vector<float> kernel(double sigma, const EdgeConstants& constants) {
-    if (sigma < double(constants.no_blur)) return {1.0f};
-    const int radius = int(std::ceil(double(constants.reach) * sigma));
-    std::vector<double> taps(std::size_t(2 * radius + 1));
+Buffer<float> kernel(double sigma, const EdgeConstants& constants) {
+    if (sigma < double(constants.no_blur)) return Buffer<float>(1, 1.0f);
+    const int radius = int(ceil(double(constants.reach) * sigma));
+    Buffer<double> taps(std::size_t(2 * radius + 1));
     double sum = 0.0;
     for (int i = -radius; i <= radius; ++i) {
-        sum += taps[std::size_t(i + radius)] = std::exp(-0.5 * (i / sigma) * (i / sigma));
+        sum += taps[std::size_t(i + radius)] = exp(-0.5 * (i / sigma) * (i / sigma));
     }
-    std::vector<float> result;
-    for (double tap : taps) result.push_back(float(tap / sum));
+    Buffer<float> result(taps.size());
+    for (std::size_t i = 0; i < taps.size(); ++i) result[i] = float(taps[i] / sum);
     return result;
 }
 
-std::vector<float> squared(std::vector<float> taps) {
-    for (float& tap : taps) tap *= tap;
-    return taps;
+Buffer<float> squared(const Buffer<float>& taps) {
+    Buffer<float> result(taps.size());
+    for (std::size_t i = 0; i < taps.size(); ++i) result[i] = taps[i] * taps[i];
+    return result;
 }
 
 // Rows [top, bottom) and columns [left, right).
@@ -39,12 +35,12 @@ struct Box {
     bool empty() const { return bottom <= top || right <= left; }
     Box grown(int by, Size size) const {
         if (empty()) return *this;
-        return {std::max(top - by, 0), std::min(bottom + by, size.height), std::max(left - by, 0),
-                std::min(right + by, size.width)};
+        return {larger(top - by, 0), smaller(bottom + by, size.height), larger(left - by, 0),
+                smaller(right + by, size.width)};
     }
     Box within(const Box& other) const {
-        return {std::max(top, other.top), std::min(bottom, other.bottom),
-                std::max(left, other.left), std::min(right, other.right)};
+        return {larger(top, other.top), smaller(bottom, other.bottom),
+                larger(left, other.left), smaller(right, other.right)};
     }
 };
 
@@ -56,7 +52,7 @@ Box bounds(Size size, Test test) {
     for (int y = 0; y < size.height; ++y) {
         for (int x = 0; x < size.width; ++x) {
             if (!test(std::ptrdiff_t(y) * size.width + x)) continue;
-            box = {std::min(box.top, y), y + 1, std::min(box.left, x), std::max(box.right, x + 1)};
+            box = {smaller(box.top, y), y + 1, smaller(box.left, x), larger(box.right, x + 1)};
         }
     }
     return box;
@@ -65,30 +61,41 @@ Box bounds(Size size, Test test) {
 // Memory that a thread keeps from patch to patch; not initialised.
 class Arena {
    public:
-    void reset() { block_ = 0, used_ = 0; }
-    float* take(std::size_t count) {
-        for (; block_ < blocks_.size(); ++block_, used_ = 0) {
-            if (used_ + count <= blocks_[block_].size) return claim(count);
+    Arena() = default;
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+    ~Arena() {
+        while (first_ != nullptr) {
+            Block* next = first_->next;
+            delete first_;
+            first_ = next;
         }
-        const std::size_t size = std::max(count, LEAST);
-        blocks_.push_back({std::unique_ptr<float[]>(new float[size]), size});
-        block_ = blocks_.size() - 1, used_ = 0;
+    }
+    void reset() { current_ = first_, used_ = 0; }
+    float* take(std::size_t count) {
+        for (; current_ != nullptr; current_ = current_->next, used_ = 0) {
+            if (used_ + count <= current_->memory.size()) return claim(count);
+        }
+        Block* block = new Block;
+        block->memory.resize(count > LEAST ? count : LEAST);
+        (last_ == nullptr ? first_ : last_->next) = block;
+        last_ = current_ = block, used_ = 0;
         return claim(count);
     }
 
    private:
     struct Block {
-        std::unique_ptr<float[]> memory;
-        std::size_t size;
+        Buffer<float> memory;
+        Block* next = nullptr;
     };
     static constexpr std::size_t LEAST = std::size_t(1) << 20;
     float* claim(std::size_t count) {
-        float* start = blocks_[block_].memory.get() + used_;
+        float* start = current_->memory.data() + used_;
         used_ += count;
         return start;
     }
-    std::vector<Block> blocks_;
-    std::size_t block_ = 0, used_ = 0;
+    Block *first_ = nullptr, *last_ = nullptr, *current_ = nullptr;
+    std::size_t used_ = 0;
 };
 
 constexpr int ROWS = 4;  // that are filtered together, so that every load serves several sums
@@ -96,8 +103,8 @@ constexpr int ROWS = 4;  // that are filtered together, so that every load serve
 int rounded_up(int count, int unit) { return (count + unit - 1) / unit * unit; }
 
 // Sums over rows. `taps` lies between ROWS − 1 zeros on either side.
-VARFOCUS_SIMD void add_rows(const float* in, int stride, const float* taps, int count, int rows,
-                            int width, float* out, int out_stride) {
+void add_rows(const float* in, int stride, const float* taps, int count, int rows, int width,
+              float* out, int out_stride) {
     for (int y = 0; y < rows; y += ROWS) {
         for (int x = 0; x < width; x += LANES) {
             const float* from = in + std::ptrdiff_t(y) * stride + x;
@@ -116,8 +123,8 @@ VARFOCUS_SIMD void add_rows(const float* in, int stride, const float* taps, int 
 }
 
 // Sums along rows.
-VARFOCUS_SIMD void add_columns(const float* in, int stride, const float* taps, int count, int rows,
-                               int width, float* out, int out_stride) {
+void add_columns(const float* in, int stride, const float* taps, int count, int rows, int width,
+                 float* out, int out_stride) {
     for (int y = 0; y < rows; y += ROWS) {
         for (int x = 0; x < width; x += LANES) {
             const float* from = in + std::ptrdiff_t(y) * stride + x;
@@ -129,11 +136,11 @@ VARFOCUS_SIMD void add_columns(const float* in, int stride, const float* taps, i
                     sum[i] = sum[i] + v * taps[j];
                 }
             }
-            for (int i = 0; i < std::min(ROWS, rows - y); ++i) {
+            for (int i = 0; i < smaller(ROWS, rows - y); ++i) {
                 float lanes[LANES];
                 store(sum[i], lanes);
-                std::memcpy(out + std::ptrdiff_t(y + i) * out_stride + x, lanes,
-                            sizeof(float) * std::size_t(std::min(LANES, width - x)));
+                memcpy(out + std::ptrdiff_t(y + i) * out_stride + x, lanes,
+                            sizeof(float) * std::size_t(smaller(LANES, width - x)));
             }
         }
     }
@@ -141,7 +148,7 @@ VARFOCUS_SIMD void add_columns(const float* in, int stride, const float* taps, i
 
 // varfocus.edges.render.convolved where it is wanted and not zero: that box is returned, and
 // nothing is written outside. The input is known to be zero outside of `filled`.
-Box convolve(const float* in, float* out, int planes, Size size, const std::vector<float>& taps,
+Box convolve(const float* in, float* out, int planes, Size size, const Buffer<float>& taps,
              const Box& filled, const Box& wanted) {
     const int count = int(taps.size()), radius = count / 2;
     const Box box = filled.grown(radius, size).within(wanted);
@@ -149,24 +156,25 @@ Box convolve(const float* in, float* out, int planes, Size size, const std::vect
     const std::ptrdiff_t pixels = size.pixels();
     const int rows = rounded_up(box.bottom - box.top, ROWS);
     // Columns that are read, and where they lie in a row that begins `radius` before the box.
-    const int left = std::max(filled.left, box.left - radius);
-    const int right = std::min(filled.right, box.right + radius);
+    const int left = larger(filled.left, box.left - radius);
+    const int right = smaller(filled.right, box.right + radius);
     const int width = right - left, padded = rounded_up(width, LANES);
     const int offset = left - (box.left - radius);
     const int stride = rounded_up(box.right - box.left, LANES) + 2 * radius + 2 * LANES;
-    thread_local LaneVector tall, wide, between;
+    thread_local Buffer<float> tall, wide, between;
     tall.resize(std::size_t(rows + count - 1) * std::size_t(padded));
     wide.resize(std::size_t(rows) * std::size_t(stride));
     between.assign(std::size_t(count + 2 * (ROWS - 1)), 0.0f);
-    std::copy(taps.begin(), taps.end(), between.begin() + ROWS - 1);
+    copy_to(between.data() + ROWS - 1, taps.data(), count);
     for (int m = 0; m < planes; ++m) {
         for (int y = 0; y < rows + count - 1; ++y) {
             float* to = tall.data() + std::ptrdiff_t(y) * padded;
-            const int row = std::clamp(box.top - radius + y, 0, size.height - 1);
+            const int row = clamped(box.top - radius + y, 0, size.height - 1);
             const float* from = in + m * pixels + std::ptrdiff_t(row) * size.width + left;
             const bool used = row >= filled.top && row < filled.bottom;
-            if (used) std::copy(from, from + width, to);
-            std::fill(to + (used ? width : 0), to + padded, 0.0f);
+            if (used) copy_to(to, from, width);
+            const int begun = used ? width : 0;
+            fill_with(to + begun, padded - begun, 0.0f);
         }
         add_rows(tall.data(), padded, between.data() + ROWS - 1, count, rows, padded,
                  wide.data() + offset, stride);
@@ -174,8 +182,8 @@ Box convolve(const float* in, float* out, int planes, Size size, const std::vect
             float* row = wide.data() + std::ptrdiff_t(y) * stride;
             const float first = left == 0 ? row[offset] : 0.0f;
             const float last = right == size.width ? row[offset + width - 1] : 0.0f;
-            std::fill(row, row + offset, first);
-            std::fill(row + offset + width, row + stride, last);
+            fill_with(row, offset, first);
+            fill_with(row + offset + width, stride - offset - width, last);
         }
         float* to = out + m * pixels + std::ptrdiff_t(box.top) * size.width + box.left;
         add_columns(wide.data(), stride, taps.data(), count, box.bottom - box.top,
@@ -184,16 +192,16 @@ Box convolve(const float* in, float* out, int planes, Size size, const std::vect
     return box;
 }
 
-VARFOCUS_SIMD void cover(float* VARFOCUS_RESTRICT acc, float* VARFOCUS_RESTRICT through,
-                         const float* VARFOCUS_RESTRICT sheet, int channels, Size size,
-                         const Box& box, float faint) {
+void cover(float* VARFOCUS_RESTRICT acc, float* VARFOCUS_RESTRICT through,
+           const float* VARFOCUS_RESTRICT sheet, int channels, Size size, const Box& box,
+           float faint) {
     const std::ptrdiff_t pixels = size.pixels();
     const float* VARFOCUS_RESTRICT alpha = sheet + channels * pixels;
     constexpr int PIECE = 64;
     float share[PIECE];
     for (int y = box.top; y < box.bottom; ++y) {
         for (int x = box.left; x < box.right; x += PIECE) {
-            const int count = std::min(PIECE, box.right - x);
+            const int count = smaller(PIECE, box.right - x);
             const std::ptrdiff_t at = std::ptrdiff_t(y) * size.width + x;
             for (int i = 0; i < count; ++i) {
                 const float weight = smaller(through[at + i], alpha[at + i]);
@@ -209,9 +217,9 @@ VARFOCUS_SIMD void cover(float* VARFOCUS_RESTRICT acc, float* VARFOCUS_RESTRICT 
     }
 }
 
-VARFOCUS_SIMD void normalise(float* VARFOCUS_RESTRICT acc, const float* VARFOCUS_RESTRICT through,
-                             const float* VARFOCUS_RESTRICT otherwise, int channels,
-                             std::ptrdiff_t pixels, float least) {
+void normalise(float* VARFOCUS_RESTRICT acc, const float* VARFOCUS_RESTRICT through,
+               const float* VARFOCUS_RESTRICT otherwise, int channels, std::ptrdiff_t pixels,
+               float least) {
     for (int c = 0; c < channels; ++c) {
         for (std::ptrdiff_t i = 0; i < pixels; ++i) {
             const float covered = 1.0f - through[i];
@@ -221,9 +229,9 @@ VARFOCUS_SIMD void normalise(float* VARFOCUS_RESTRICT acc, const float* VARFOCUS
     }
 }
 
-VARFOCUS_SIMD void unmix(const float* VARFOCUS_RESTRICT frame, const float* VARFOCUS_RESTRICT acc,
-                         const float* VARFOCUS_RESTRICT through, float* VARFOCUS_RESTRICT colour,
-                         int channels, std::ptrdiff_t pixels, float opaque) {
+void unmix(const float* VARFOCUS_RESTRICT frame, const float* VARFOCUS_RESTRICT acc,
+           const float* VARFOCUS_RESTRICT through, float* VARFOCUS_RESTRICT colour, int channels,
+           std::ptrdiff_t pixels, float opaque) {
     for (int c = 0; c < channels; ++c) {
         for (std::ptrdiff_t i = 0; i < pixels; ++i) {
             const std::ptrdiff_t at = c * pixels + i;
@@ -235,10 +243,10 @@ VARFOCUS_SIMD void unmix(const float* VARFOCUS_RESTRICT frame, const float* VARF
 }
 
 // Weights and what they multiply, for the first and second moments of one frame and layer.
-VARFOCUS_SIMD void weigh(const float* VARFOCUS_RESTRICT r, const float* VARFOCUS_RESTRICT trust,
-                         const float* VARFOCUS_RESTRICT through,
-                         const float* VARFOCUS_RESTRICT behind, float* VARFOCUS_RESTRICT linear,
-                         float* VARFOCUS_RESTRICT square, int channels, std::ptrdiff_t pixels) {
+void weigh(const float* VARFOCUS_RESTRICT r, const float* VARFOCUS_RESTRICT trust,
+           const float* VARFOCUS_RESTRICT through, const float* VARFOCUS_RESTRICT behind,
+           float* VARFOCUS_RESTRICT linear, float* VARFOCUS_RESTRICT square, int channels,
+           std::ptrdiff_t pixels) {
     for (std::ptrdiff_t i = 0; i < pixels; ++i) {
         const float weight = trust[i] * trust[i] * through[i], twice = weight * through[i];
         float product = 0.0f, light = 0.0f;
@@ -255,14 +263,11 @@ VARFOCUS_SIMD void weigh(const float* VARFOCUS_RESTRICT r, const float* VARFOCUS
     }
 }
 
-VARFOCUS_SIMD void add_change(const float* VARFOCUS_RESTRICT F,
-                              const float* VARFOCUS_RESTRICT linear,
-                              const float* VARFOCUS_RESTRICT square,
-                              const std::int32_t* VARFOCUS_RESTRICT label,
-                              const std::int32_t* VARFOCUS_RESTRICT near,
-                              const std::int32_t* VARFOCUS_RESTRICT far, int layer,
-                              float* VARFOCUS_RESTRICT change, int channels,
-                              std::ptrdiff_t pixels) {
+void add_change(const float* VARFOCUS_RESTRICT F, const float* VARFOCUS_RESTRICT linear,
+                const float* VARFOCUS_RESTRICT square, const std::int32_t* VARFOCUS_RESTRICT label,
+                const std::int32_t* VARFOCUS_RESTRICT near,
+                const std::int32_t* VARFOCUS_RESTRICT far, int layer,
+                float* VARFOCUS_RESTRICT change, int channels, std::ptrdiff_t pixels) {
     for (std::ptrdiff_t i = 0; i < pixels; ++i) {
         if (near[i] != layer || near[i] >= far[i]) continue;
         float first = 0.0f, power = 0.0f, mixed = 0.0f;
@@ -279,10 +284,9 @@ VARFOCUS_SIMD void add_change(const float* VARFOCUS_RESTRICT F,
     }
 }
 
-VARFOCUS_SIMD void residuals(const float* VARFOCUS_RESTRICT frame,
-                             const float* VARFOCUS_RESTRICT rendered, float* VARFOCUS_RESTRICT r,
-                             float* VARFOCUS_RESTRICT trust, float* VARFOCUS_RESTRICT error,
-                             float tau2, int channels, std::ptrdiff_t pixels) {
+void residuals(const float* VARFOCUS_RESTRICT frame, const float* VARFOCUS_RESTRICT rendered,
+               float* VARFOCUS_RESTRICT r, float* VARFOCUS_RESTRICT trust,
+               float* VARFOCUS_RESTRICT error, float tau2, int channels, std::ptrdiff_t pixels) {
     for (std::ptrdiff_t i = 0; i < pixels; ++i) {
         float square = 0.0f;
         for (int c = 0; c < channels; ++c) {
@@ -305,11 +309,11 @@ struct Work {
     Arena& arena;
     std::size_t pixels;
     int n, channels, layers;
-    std::vector<bool> present;    // layers that the patch shows or may show
-    std::vector<bool> asked;      // layers that are the near side of a jump
-    std::vector<float*> colour;   // per layer
-    std::vector<Sheet> sheets;    // frame · layers + layer
-    std::vector<float*> front;    // what layers in front let through, where it is asked
+    Buffer<bool> present;    // layers that the patch shows or may show
+    Buffer<bool> asked;      // layers that are the near side of a jump
+    Buffer<float*> colour;   // per layer
+    Buffer<Sheet> sheets;    // frame · layers + layer
+    Buffer<float*> front;    // what layers in front let through, where it is asked
     float* rendered;              // (n, C, pixels)
 
     Work(const EdgePatch& p, Arena& memory)
@@ -336,7 +340,7 @@ struct Work {
 
     std::size_t C() const { return std::size_t(channels); }
     float sigma(int k, int layer) const { return patch.sigma[k * layers + layer]; }
-    std::vector<float> taps(double blur) const { return kernel(blur, patch.constants); }
+    Buffer<float> taps(double blur) const { return kernel(blur, patch.constants); }
     const float* frame(int k) const { return patch.frames + std::size_t(k) * C() * pixels; }
     float* rendering(int k) const { return rendered + std::size_t(k) * C() * pixels; }
     std::size_t pair(int k, int layer) const {
@@ -360,7 +364,7 @@ struct Work {
             return patch.far[i] == layer && patch.label[i] == patch.near[i] &&
                    patch.near[i] < patch.far[i];
         };
-        std::fill(sheet, sheet + (C() + 1) * pixels, 0.0f);
+        fill_with(sheet, (C() + 1) * pixels, 0.0f);
         for (std::size_t i = 0; i < pixels; ++i) {
             if (!shown(std::ptrdiff_t(i))) continue;
             for (std::size_t c = 0; c < C(); ++c) sheet[c * pixels + i] = A[c * pixels + i];
@@ -371,10 +375,9 @@ struct Work {
         if (filled.empty() || under.empty()) return;
         float* around = arena.take((C() + 1) * pixels);
         float* wide = arena.take((C() + 1) * pixels);
-        const Box close = convolve(sheet, around, channels + 1, size, taps(double(patch.constants.continued)),
-                                   filled, under);
-        const Box far = convolve(sheet, wide, channels + 1, size, taps(2.0 * double(patch.constants.continued)),
-                                 filled, under);
+        const double reach = double(patch.constants.continued);
+        const Box close = convolve(sheet, around, channels + 1, size, taps(reach), filled, under);
+        const Box far = convolve(sheet, wide, channels + 1, size, taps(2.0 * reach), filled, under);
         for (int y = far.top; y < far.bottom; ++y) {
             for (int x = far.left; x < far.right; ++x) {
                 const std::ptrdiff_t i = std::ptrdiff_t(y) * size.width + x;
@@ -392,15 +395,15 @@ struct Work {
                 }
             }
         }
-        filled = {std::min(filled.top, under.top), std::max(filled.bottom, under.bottom),
-                  std::min(filled.left, under.left), std::max(filled.right, under.right)};
+        filled = {smaller(filled.top, under.top), larger(filled.bottom, under.bottom),
+                  smaller(filled.left, under.left), larger(filled.right, under.right)};
     }
 
     // Layers are blurred and laid over one another; `front` is kept for blurs up to `sharp`.
     void render(float sharp) {
-        std::fill(rendered, rendered + std::size_t(n) * C() * pixels, 0.0f);
+        fill_with(rendered, std::size_t(n) * C() * pixels, 0.0f);
         float* through = arena.take(std::size_t(n) * pixels);
-        std::fill(through, through + std::size_t(n) * pixels, 1.0f);
+        fill_with(through, std::size_t(n) * pixels, 1.0f);
         float* flat = arena.take((C() + 1) * pixels);
         for (int layer = 0; layer < layers; ++layer) {
             if (!present[std::size_t(layer)]) continue;
@@ -416,7 +419,7 @@ struct Work {
                 if (asked[std::size_t(layer)] && sigma(k, layer) <= sharp) {
                     float*& kept = front[pair(k, layer)];
                     kept = arena.take(pixels);
-                    std::copy(clear, clear + pixels, kept);
+                    copy_to(kept, clear, pixels);
                 }
                 Sheet& sheet = sheets[pair(k, layer)];
                 sheet.planes = arena.take((C() + 1) * pixels);
@@ -438,8 +441,6 @@ Arena& arena_of_thread() {
     return arena;
 }
 
-}  // namespace
-
 void edge_judge(const EdgePatch& patch, float tau2, float sharp, float* change, float* error,
                 float* colour) {
     Arena& arena = arena_of_thread();
@@ -450,8 +451,8 @@ void edge_judge(const EdgePatch& patch, float tau2, float sharp, float* change, 
     const int n = work.n, channels = work.channels;
     float* r = arena.take(std::size_t(n) * C * plane);
     float* trust = arena.take(std::size_t(n) * plane);
-    std::fill(change, change + pixels, 0.0f);
-    std::fill(error, error + pixels, 0.0f);
+    fill_with(change, pixels, 0.0f);
+    fill_with(error, pixels, 0.0f);
     for (int k = 0; k < n; ++k) {
         residuals(work.frame(k), work.rendering(k), r + std::size_t(k) * C * plane,
                   trust + std::size_t(k) * plane, error, tau2, channels, pixels);
@@ -467,8 +468,8 @@ void edge_judge(const EdgePatch& patch, float tau2, float sharp, float* change, 
         });
         for (int k = 0; k < n; ++k) {
             if (!(work.sigma(k, layer) <= sharp)) continue;
-            std::fill(back, back + C * plane, 0.0f);
-            std::fill(rest, rest + plane, 1.0f);
+            fill_with(back, C * plane, 0.0f);
+            fill_with(rest, plane, 1.0f);
             for (int other = layer + 1; other < work.layers; ++other) {
                 const Sheet& sheet = work.sheets[work.pair(k, other)];
                 if (sheet.box.empty()) continue;
@@ -478,7 +479,7 @@ void edge_judge(const EdgePatch& patch, float tau2, float sharp, float* change, 
             normalise(back, rest, work.rendering(k), channels, pixels, patch.constants.covered);
             weigh(r + std::size_t(k) * C * plane, trust + std::size_t(k) * plane,
                   work.front[work.pair(k, layer)], back, linear, square, channels, pixels);
-            const std::vector<float> taps = work.taps(double(work.sigma(k, layer)));
+            const Buffer<float> taps = work.taps(double(work.sigma(k, layer)));
             convolve(linear, linear_out, channels + 1, patch.size, taps, all, askers);
             convolve(square, square_out, channels + 2, patch.size, squared(taps), all, askers);
             add_change(work.colour[std::size_t(layer)], linear_out, square_out, patch.label,
@@ -500,18 +501,18 @@ void edge_plain_error(const EdgePatch& patch, float tau2, float* error) {
     float *sharp = arena.take(C * plane), *blurred = arena.take(C * plane);
     float *rendered = arena.take(C * plane), *r = arena.take(C * plane);
     float* trust = arena.take(plane);
-    std::vector<int> own;
-    std::vector<Box> shown;
+    Buffer<int> own(std::size_t(work.layers));
+    Buffer<Box> shown(std::size_t(work.layers));
     for (int layer = 0; layer < work.layers; ++layer) {
-        own.push_back(work.sharpest(layer));
-        shown.push_back(
-            bounds(patch.size, [&](std::ptrdiff_t i) { return patch.label[i] == layer; }));
+        own[std::size_t(layer)] = work.sharpest(layer);
+        shown[std::size_t(layer)] =
+            bounds(patch.size, [&](std::ptrdiff_t i) { return patch.label[i] == layer; });
     }
     for (std::size_t i = 0; i < plane; ++i) {
         const float* frame = work.frame(own[std::size_t(patch.label[i])]);
         for (std::size_t c = 0; c < C; ++c) sharp[c * plane + i] = frame[c * plane + i];
     }
-    std::fill(error, error + pixels, 0.0f);
+    fill_with(error, pixels, 0.0f);
     for (int k = 0; k < work.n; ++k) {
         for (int layer = 0; layer < work.layers; ++layer) {
             if (shown[std::size_t(layer)].empty()) continue;
@@ -531,11 +532,21 @@ void edge_plain_error(const EdgePatch& patch, float tau2, float* error) {
 void edge_convolve(const float* planes, int count, const float* taps, int taps_count, float* out,
                    Size size) {
     constexpr int BAND = 64;  // rows: what is read again and again stays in the cache
-    const std::vector<float> all(taps, taps + taps_count);
+    Buffer<float> all(static_cast<std::size_t>(taps_count));
+    copy_to(all.data(), taps, taps_count);
     for (int top = 0; top < size.height; top += BAND) {
-        const Box band{top, std::min(top + BAND, size.height), 0, size.width};
+        const Box band{top, smaller(top + BAND, size.height), 0, size.width};
         convolve(planes, out, count, size, all, whole(size), band);
     }
 }
 
+}  // namespace
+
+void enter_edges(Kernels& table) {
+    table.edge_judge = edge_judge;
+    table.edge_plain_error = edge_plain_error;
+    table.edge_convolve = edge_convolve;
+}
+
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

@@ -1,24 +1,21 @@
 // The mean over a window, and the mean over 2×2 pixels that makes a pyramid.
 
-#include <algorithm>
-#include <vector>
-
-#include "../kernels.hpp"
-#include "simd.hpp"
-#include "../threads.hpp"
+#include "blocks.hpp"
+#include "set.hpp"
 #include "window_sum.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 namespace {
 
 constexpr int ROWS_PER_BLOCK = 64;
 
-VARFOCUS_SIMD void box_rows(const float* image, float* out, Size size, int window, int first,
-                            int end, double* VARFOCUS_RESTRICT column, float* padded) {
+void box_rows(const float* image, float* out, Size size, int window, int first, int end,
+              double* VARFOCUS_RESTRICT column, float* padded) {
     const int half = window / 2, width = size.width;
     const float share = 1.0f / (float(window) * float(window));
     const auto row = [&](int y) {
-        return image + std::ptrdiff_t(std::clamp(y, 0, size.height - 1)) * width;
+        return image + std::ptrdiff_t(clamped(y, 0, size.height - 1)) * width;
     };
     for (int x = 0; x < width; ++x) column[x] = 0.0;
     for (int y = first - half; y <= first + half; ++y) {
@@ -39,8 +36,8 @@ VARFOCUS_SIMD void box_rows(const float* image, float* out, Size size, int windo
     }
 }
 
-VARFOCUS_SIMD void halve_row(const float* above, const float* below, float* VARFOCUS_RESTRICT out,
-                             int fine_width) {
+void halve_row(const float* above, const float* below, float* VARFOCUS_RESTRICT out,
+               int fine_width) {
     const int pairs = fine_width / 2;
     for (int x = 0; x < pairs; ++x) {
         out[x] = 0.25f * ((above[2 * x] + above[2 * x + 1]) + (below[2 * x] + below[2 * x + 1]));
@@ -48,12 +45,10 @@ VARFOCUS_SIMD void halve_row(const float* above, const float* below, float* VARF
     if (fine_width % 2) out[pairs] = 0.5f * (above[fine_width - 1] + below[fine_width - 1]);
 }
 
-}  // namespace
-
 void box_mean(const float* image, float* out, Size size, int window, int threads) {
     for_row_blocks(size.height, ROWS_PER_BLOCK, threads, [&](int, int first, int end) {
-        std::vector<double> column(std::size_t(size.width));
-        std::vector<float> padded(std::size_t(size.width) + std::size_t(window) - 1);
+        Buffer<double> column(std::size_t(size.width));
+        Buffer<float> padded(std::size_t(size.width) + std::size_t(window) - 1);
         box_rows(image, out, size, window, first, end, column.data(), padded.data());
     });
 }
@@ -73,4 +68,12 @@ void halve(const float* fine, float* coarse, int planes, Size fine_size, int thr
     });
 }
 
+}  // namespace
+
+void enter_filters(Kernels& table) {
+    table.box_mean = box_mean;
+    table.halve = halve;
+}
+
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

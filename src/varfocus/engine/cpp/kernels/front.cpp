@@ -3,14 +3,12 @@
 // Integer frames are differenced and summed as integers, exactly; they are scaled once, when
 // they enter the coefficients.
 
-#include <vector>
-
-#include "../kernels.hpp"
-#include "simd.hpp"
-#include "../threads.hpp"
+#include "blocks.hpp"
+#include "set.hpp"
 #include "window_sum.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 namespace {
 
 // Few enough rows to stay in the cache, many enough to pay for the window sum of the first one.
@@ -43,7 +41,7 @@ VARFOCUS_INLINE void contrast_of_numbers(const Pixel* above, const Pixel* row, c
         out[i] = Wide(out[i] + second_difference<Wide>(row[i - step], row[i], row[i + step]));
     }
     // From max(…): with two narrow pixels the two borders would overlap otherwise.
-    for (int i = std::max(length - step, step); i < length; ++i) {
+    for (int i = larger(length - step, step); i < length; ++i) {
         out[i] = Wide(out[i] + magnitude(Wide(Wide(row[i]) - Wide(row[i - step]))));
     }
 }
@@ -85,23 +83,22 @@ VARFOCUS_INLINE void contrast_rows(const FrameView<Pixel>& frame, int first, int
     }
 }
 
-VARFOCUS_SIMD void rows_of(const FrameView<std::uint8_t>& frame, int first, int end,
-                           std::int16_t* numbers, std::uint16_t* out) {
+void rows_of(const FrameView<std::uint8_t>& frame, int first, int end, std::int16_t* numbers,
+             std::uint16_t* out) {
     contrast_rows(frame, first, end, numbers, out);
 }
-VARFOCUS_SIMD void rows_of(const FrameView<std::uint16_t>& frame, int first, int end,
-                           std::int32_t* numbers, std::int32_t* out) {
+void rows_of(const FrameView<std::uint16_t>& frame, int first, int end, std::int32_t* numbers,
+             std::int32_t* out) {
     contrast_rows(frame, first, end, numbers, out);
 }
-VARFOCUS_SIMD void rows_of(const FrameView<float>& frame, int first, int end, float* numbers,
-                           float* out) {
+void rows_of(const FrameView<float>& frame, int first, int end, float* numbers, float* out) {
     contrast_rows(frame, first, end, numbers, out);
 }
 
 template <class Wide, class Pixel, class Contrast>
 void contrast_of(const FrameView<Pixel>& frame, Contrast* out, int threads) {
     for_row_blocks(frame.size.height, ROWS_PER_BLOCK, threads, [&](int, int first, int end) {
-        std::vector<Wide> numbers(std::size_t(frame.size.width * frame.pixel_stride));
+        Buffer<Wide> numbers(std::size_t(frame.size.width * frame.pixel_stride));
         rows_of(frame, first, end, numbers.data(), out);
     });
 }
@@ -116,7 +113,7 @@ VARFOCUS_INLINE void search_peak(const Contrast* image, Size size, int window, f
                                  float* VARFOCUS_RESTRICT sums, float* best, float* index) {
     const int half = window / 2, width = size.width;
     const auto row = [&](int y) {
-        return image + std::ptrdiff_t(std::clamp(y, 0, size.height - 1)) * width;
+        return image + std::ptrdiff_t(clamped(y, 0, size.height - 1)) * width;
     };
     for (int x = 0; x < width; ++x) column[x] = 0;
     for (int y = first - half; y <= first + half; ++y) {
@@ -172,8 +169,8 @@ VARFOCUS_INLINE void fit_row(const Batch<Contrast>& batch, Size size, int y, con
 
 template <class Sum>
 struct Scratch {
-    std::vector<Sum> column;
-    std::vector<float> padded, sums, values;
+    Buffer<Sum> column;
+    Buffer<float> padded, sums, values;
     Scratch(Size size, int window)
         : column(std::size_t(size.width)),
           padded(std::size_t(size.width) + std::size_t(window) - 1),
@@ -192,16 +189,16 @@ VARFOCUS_INLINE void take_in(const Batch<Contrast>& batch, Size size, const Runn
     for (int y = first; y < end; ++y) fit_row(batch, size, y, running, scratch.values.data());
 }
 
-VARFOCUS_SIMD void block_of(const Batch<std::uint16_t>& batch, Size size, const Running& running,
-                            int first, int end, Scratch<std::int32_t>& scratch) {
+void block_of(const Batch<std::uint16_t>& batch, Size size, const Running& running, int first,
+              int end, Scratch<std::int32_t>& scratch) {
     take_in(batch, size, running, first, end, scratch);
 }
-VARFOCUS_SIMD void block_of(const Batch<std::int32_t>& batch, Size size, const Running& running,
-                            int first, int end, Scratch<std::int32_t>& scratch) {
+void block_of(const Batch<std::int32_t>& batch, Size size, const Running& running, int first,
+              int end, Scratch<std::int32_t>& scratch) {
     take_in(batch, size, running, first, end, scratch);
 }
-VARFOCUS_SIMD void block_of(const Batch<float>& batch, Size size, const Running& running,
-                            int first, int end, Scratch<double>& scratch) {
+void block_of(const Batch<float>& batch, Size size, const Running& running, int first, int end,
+              Scratch<double>& scratch) {
     take_in(batch, size, running, first, end, scratch);
 }
 
@@ -212,8 +209,6 @@ void accumulate_in_blocks(const Batch<Contrast>& batch, Size size, Running runni
         block_of(batch, size, running, first, end, scratch);
     });
 }
-
-}  // namespace
 
 void contrast(const FrameView<std::uint8_t>& frame, std::uint16_t* out, int threads) {
     contrast_of<std::int16_t>(frame, out, threads);
@@ -235,4 +230,16 @@ void accumulate(const Batch<float>& batch, Size size, Running running, int threa
     accumulate_in_blocks<double>(batch, size, running, threads);
 }
 
+}  // namespace
+
+void enter_front(Kernels& table) {
+    table.of_8.contrast = contrast;
+    table.of_8.accumulate = accumulate;
+    table.of_16.contrast = contrast;
+    table.of_16.accumulate = accumulate;
+    table.of_float.contrast = contrast;
+    table.of_float.accumulate = accumulate;
+}
+
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

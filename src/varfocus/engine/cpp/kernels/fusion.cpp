@@ -1,13 +1,10 @@
 // The steps of a Laplacian pyramid, and what the fusion keeps of each level while frames pass.
 
-#include <algorithm>
-#include <vector>
-
-#include "../kernels.hpp"
-#include "simd.hpp"
-#include "../threads.hpp"
+#include "blocks.hpp"
+#include "set.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 namespace {
 
 constexpr int ROWS_PER_BLOCK = 32;
@@ -34,10 +31,10 @@ Taps expand_taps(int fine, int fine_length) {
 }
 
 // Combines rows of `numbers` floats; rows beyond the border are replicated.
-VARFOCUS_SIMD void combine_rows(const float* image, int rows, int numbers, const Taps& taps,
-                                float* VARFOCUS_RESTRICT out) {
+void combine_rows(const float* image, int rows, int numbers, const Taps& taps,
+                  float* VARFOCUS_RESTRICT out) {
     for (int i = 0; i < taps.count; ++i) {
-        const int y = std::clamp(taps.first + i, 0, rows - 1);
+        const int y = clamped(taps.first + i, 0, rows - 1);
         const float* from = image + std::ptrdiff_t(y) * numbers;
         const float weight = taps.weight[i];
         if (i == 0) {
@@ -51,15 +48,15 @@ VARFOCUS_SIMD void combine_rows(const float* image, int rows, int numbers, const
 float combine_pixels(const float* row, int width, int channels, int channel, const Taps& taps) {
     float sum = 0.0f;
     for (int i = 0; i < taps.count; ++i) {
-        const int x = std::clamp(taps.first + i, 0, width - 1);
+        const int x = clamped(taps.first + i, 0, width - 1);
         sum += taps.weight[i] * row[x * channels + channel];
     }
     return sum;
 }
 
 // Σ_channels L², smoothed along the row by [1, 4, 6, 4, 1]/16.
-VARFOCUS_SIMD void energy_row(const float* coefficients, int width, int channels,
-                              float* VARFOCUS_RESTRICT padded, float* VARFOCUS_RESTRICT out) {
+void energy_row(const float* coefficients, int width, int channels, float* VARFOCUS_RESTRICT padded,
+                float* VARFOCUS_RESTRICT out) {
     float* VARFOCUS_RESTRICT square = padded + 2;
     for (int x = 0; x < width; ++x) {
         float sum = 0.0f;
@@ -77,13 +74,11 @@ VARFOCUS_SIMD void energy_row(const float* coefficients, int width, int channels
     }
 }
 
-}  // namespace
-
 void reduce(const float* fine, float* coarse, Size fine_size, int channels, int threads) {
     const Size size{(fine_size.height + 1) / 2, (fine_size.width + 1) / 2};
     const int numbers = fine_size.width * channels;
     for_row_blocks(size.height, ROWS_PER_BLOCK, threads, [&](int, int first, int end) {
-        std::vector<float> row(static_cast<std::size_t>(numbers));
+        Buffer<float> row(static_cast<std::size_t>(numbers));
         for (int y = first; y < end; ++y) {
             combine_rows(fine, fine_size.height, numbers, reduce_taps(y, fine_size.height),
                          row.data());
@@ -104,7 +99,7 @@ void add_expanded(const float* coarse, float* fine, float sign, Size fine_size, 
     const Size size{(fine_size.height + 1) / 2, (fine_size.width + 1) / 2};
     const int numbers = size.width * channels;
     for_row_blocks(fine_size.height, ROWS_PER_BLOCK, threads, [&](int, int first, int end) {
-        std::vector<float> row(static_cast<std::size_t>(numbers));
+        Buffer<float> row(static_cast<std::size_t>(numbers));
         for (int y = first; y < end; ++y) {
             combine_rows(coarse, size.height, numbers, expand_taps(y, fine_size.height),
                          row.data());
@@ -125,10 +120,10 @@ void fusion_level(const FusionFrame& frame, const FusionLevel& level, Size size,
     const int width = size.width;
     for_row_blocks(size.height, ROWS_PER_BLOCK, threads, [&](int, int first, int end) {
         const int rows = end - first + 4;
-        std::vector<float> energies(std::size_t(rows) * std::size_t(width));
-        std::vector<float> padded(std::size_t(width) + 4), smooth(static_cast<std::size_t>(width));
+        Buffer<float> energies(std::size_t(rows) * std::size_t(width));
+        Buffer<float> padded(std::size_t(width) + 4), smooth(static_cast<std::size_t>(width));
         for (int r = 0; r < rows; ++r) {
-            const int y = std::clamp(first - 2 + r, 0, size.height - 1);
+            const int y = clamped(first - 2 + r, 0, size.height - 1);
             energy_row(frame.coefficients + std::ptrdiff_t(y) * width * channels, width, channels,
                        padded.data(), energies.data() + std::ptrdiff_t(r) * width);
         }
@@ -157,4 +152,13 @@ void fusion_level(const FusionFrame& frame, const FusionLevel& level, Size size,
     });
 }
 
+}  // namespace
+
+void enter_fusion(Kernels& table) {
+    table.reduce = reduce;
+    table.add_expanded = add_expanded;
+    table.fusion_level = fusion_level;
+}
+
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

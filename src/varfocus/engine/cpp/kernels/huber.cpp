@@ -4,18 +4,12 @@
 // the whole volume would have to come from memory in every iteration. Temporal blocking as in
 // primal_dual.cpp; step i moves row i of d, then row i − 1 of p.
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <vector>
-
-#include "../kernels.hpp"
-#include "simd.hpp"
+#include "blocks.hpp"
+#include "set.hpp"
 #include "sums.hpp"
-#include "../sweeps.hpp"
-#include "../threads.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 namespace {
 
 constexpr int MOST_STAGES = 8;
@@ -32,9 +26,9 @@ struct Row {
 };
 
 struct Scratch {
-    std::vector<float> rows;
-    std::vector<std::int32_t> index;
-    std::vector<std::uint16_t> near;  // four samples of each pixel
+    Buffer<float> rows;
+    Buffer<std::int32_t> index;
+    Buffer<std::uint16_t> near;  // four samples of each pixel
     std::size_t width;
     Scratch(int width_, int stages)
         : rows((4 + 2 * std::size_t(stages)) * (std::size_t(width_) + 1)),
@@ -58,7 +52,7 @@ VARFOCUS_INLINE void look_up(const Row& row, const float* VARFOCUS_RESTRICT d, f
         t[x] = u - float(i);
     }
     for (int x = 0; x < row.width; ++x) {
-        std::memcpy(near + 4 * x, row.samples + std::ptrdiff_t(x) * WINDOW + index[x], 8);
+        memcpy(near + 4 * x, row.samples + std::ptrdiff_t(x) * WINDOW + index[x], 8);
     }
 }
 
@@ -80,10 +74,10 @@ VARFOCUS_INLINE void slopes(const Row& row, const float* d, Scratch& scratch,
 }
 
 // d ← clip(d − (C′ + Kᵀp) / (8σ + |C″|)), and 2d_new − d_old.
-VARFOCUS_SIMD void move_d(const Row& row, float sigma, float* VARFOCUS_RESTRICT d,
-                          const float* VARFOCUS_RESTRICT p_x, const float* VARFOCUS_RESTRICT p_y,
-                          const float* VARFOCUS_RESTRICT p_above, Scratch& scratch,
-                          float* VARFOCUS_RESTRICT ahead) {
+void move_d(const Row& row, float sigma, float* VARFOCUS_RESTRICT d,
+            const float* VARFOCUS_RESTRICT p_x, const float* VARFOCUS_RESTRICT p_y,
+            const float* VARFOCUS_RESTRICT p_above, Scratch& scratch,
+            float* VARFOCUS_RESTRICT ahead) {
     const int width = row.width;
     float* VARFOCUS_RESTRICT force = scratch.row(0);
     const float *VARFOCUS_RESTRICT first = scratch.row(1), *VARFOCUS_RESTRICT second = scratch.row(2);
@@ -107,16 +101,16 @@ VARFOCUS_SIMD void move_d(const Row& row, float sigma, float* VARFOCUS_RESTRICT 
 }
 
 // p ← project((p + σK(ahead)) / (1 + σε/αw), αw); at the bottom `below` is `ahead` itself.
-VARFOCUS_SIMD void move_p(const HuberProblem& problem, const float* VARFOCUS_RESTRICT weight,
-                          int width, const float* ahead, const float* below,
-                          float* VARFOCUS_RESTRICT p_x, float* VARFOCUS_RESTRICT p_y) {
+void move_p(const HuberProblem& problem, const float* VARFOCUS_RESTRICT weight, int width,
+            const float* ahead, const float* below, float* VARFOCUS_RESTRICT p_x,
+            float* VARFOCUS_RESTRICT p_y) {
     const float sigma = problem.sigma, softening = sigma * problem.epsilon;
     for (int x = 0; x < width; ++x) {
         const float radius = larger(problem.alpha * weight[x], TINY);
         const float fade = radius / (radius + softening);
         const float q_x = fade * (p_x[x] + sigma * (ahead[x + 1] - ahead[x]));
         const float q_y = fade * (p_y[x] + sigma * (below[x] - ahead[x]));
-        const float length = std::sqrt(q_x * q_x + q_y * q_y);
+        const float length = square_root(q_x * q_x + q_y * q_y);
         const float factor = radius / larger(length, radius);
         p_x[x] = q_x * factor;
         p_y[x] = q_y * factor;
@@ -149,13 +143,13 @@ int stages_for(Size size) {
     const std::ptrdiff_t row_bytes = std::ptrdiff_t(size.width) * (2 * WINDOW + 2 + 4 * 7);
     const std::ptrdiff_t fit = CACHE_BYTES / row_bytes - 2;
     // Rows too long for that live in the next cache, which has room for all stages.
-    return fit < 3 ? MOST_STAGES : int(std::min<std::ptrdiff_t>(fit, MOST_STAGES));
+    return fit < 3 ? MOST_STAGES : int(fit < MOST_STAGES ? fit : MOST_STAGES);
 }
 
 // C(d) less its offset, and w φ_ε(|Kd|), of one row; `below` is `d` itself at the bottom.
-VARFOCUS_SIMD void terms_of_row(const HuberProblem& problem, const Row& row, const float* weight,
-                                const float* d, const float* below, Scratch& scratch,
-                                float* VARFOCUS_RESTRICT value, float* VARFOCUS_RESTRICT variation) {
+void terms_of_row(const HuberProblem& problem, const Row& row, const float* weight, const float* d,
+                  const float* below, Scratch& scratch, float* VARFOCUS_RESTRICT value,
+                  float* VARFOCUS_RESTRICT variation) {
     float* VARFOCUS_RESTRICT t = scratch.row(3);
     const std::uint16_t* VARFOCUS_RESTRICT near = scratch.near.data();
     look_up(row, d, t, scratch.index.data(), scratch.near.data());
@@ -169,18 +163,16 @@ VARFOCUS_SIMD void terms_of_row(const HuberProblem& problem, const Row& row, con
     for (int x = 0; x < row.width; ++x) {
         const float across = x + 1 < row.width ? d[x + 1] - d[x] : 0.0f;
         const float down = below[x] - d[x];
-        const float length = std::sqrt(across * across + down * down);
+        const float length = square_root(across * across + down * down);
         const float gentle = half * length * length, steep = length - 0.5f * epsilon;
         variation[x] = weight[x] * (length <= epsilon ? gentle : steep);
     }
 }
 
-}  // namespace
-
 void huber_primal_dual(const HuberProblem& problem, float* d, float* p, int iterations, Size size,
                        int threads) {
     if (iterations < 1) return;
-    const int stages = std::min(stages_for(size), iterations);
+    const int stages = smaller(stages_for(size), iterations);
     run_sweeps(
         iterations, stages, size.height + 1, threads, [&] { return Scratch(size.width, stages); },
         [&](int i, int stage, Scratch& scratch) { step(problem, d, p, size, i, stage, scratch); });
@@ -188,7 +180,7 @@ void huber_primal_dual(const HuberProblem& problem, float* d, float* p, int iter
 
 EnergyTerms huber_terms(const HuberProblem& problem, const float* d, Size size, int threads) {
     const int blocks = (size.height + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK;
-    std::vector<EnergyTerms> sums(static_cast<std::size_t>(blocks), EnergyTerms{});
+    Buffer<EnergyTerms> sums(static_cast<std::size_t>(blocks), EnergyTerms{});
     for_row_blocks(size.height, ROWS_PER_BLOCK, threads, [&](int block, int first, int end) {
         Scratch scratch(size.width, 0);
         EnergyTerms& sum = sums[std::size_t(block)];
@@ -209,4 +201,12 @@ EnergyTerms huber_terms(const HuberProblem& problem, const float* d, Size size, 
     return all;
 }
 
+}  // namespace
+
+void enter_huber(Kernels& table) {
+    table.huber_primal_dual = huber_primal_dual;
+    table.huber_terms = huber_terms;
+}
+
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

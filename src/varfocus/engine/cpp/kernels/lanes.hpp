@@ -1,20 +1,18 @@
-// Eight floats side by side, for the loops that no compiler keeps in registers by itself.
+// As many floats side by side as a register of the instruction set holds, for the loops that no
+// compiler keeps in registers by itself.
 //
-// GCC and Clang have such a type and split it as the instruction set demands; elsewhere it is an
-// array. Arguments go by reference: the ABI of wide vectors depends on the instruction set.
+// GCC and Clang have such a type; elsewhere it is an array. Twice as wide as the registers it would
+// go through memory, six times slower. Every lane is computed alike, so that results do not depend
+// on the width.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <new>
-#include <vector>
-
-#include "simd.hpp"
+#include "set.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 
-constexpr int LANES = 8;
+constexpr int LANES = VARFOCUS_LANES;
+static_assert(LABEL_PADDING % LANES == 0, "labels are padded to whole vectors");
 
 #if defined(__GNUC__)
 
@@ -28,6 +26,32 @@ VARFOCUS_INLINE void bits_of(const Lanes& a, IntLanes& bits) { bits = (IntLanes)
 VARFOCUS_INLINE void from_bits(const IntLanes& bits, Lanes& a) { a = (Lanes)bits; }
 VARFOCUS_INLINE void to_float(const IntLanes& whole, Lanes& a) {
     a = __builtin_convertvector(whole, Lanes);
+}
+
+// LANES numbers of `a` and `b` put together, from number `first` on.
+#if VARFOCUS_LANES == 4
+#define VARFOCUS_FROM(first) first, first + 1, first + 2, first + 3
+#elif VARFOCUS_LANES == 8
+#define VARFOCUS_FROM(first) \
+    first, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6, first + 7
+#else
+#define VARFOCUS_FROM(first)                                                                  \
+    first, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6, first + 7,       \
+        first + 8, first + 9, first + 10, first + 11, first + 12, first + 13, first + 14, \
+        first + 15
+#endif
+#if defined(__clang__) || __GNUC__ >= 12
+#define VARFOCUS_JOINED(a, b, first) __builtin_shufflevector(a, b, VARFOCUS_FROM(first))
+#else
+#define VARFOCUS_JOINED(a, b, first) __builtin_shuffle(a, b, IntLanes{VARFOCUS_FROM(first)})
+#endif
+
+// The numbers one place to the left of `here`, and to its right.
+VARFOCUS_INLINE void left_of(const Lanes& before, const Lanes& here, Lanes& out) {
+    out = VARFOCUS_JOINED(before, here, LANES - 1);
+}
+VARFOCUS_INLINE void right_of(const Lanes& here, const Lanes& after, Lanes& out) {
+    out = VARFOCUS_JOINED(here, after, 1);
 }
 
 #else
@@ -78,33 +102,24 @@ VARFOCUS_INLINE void keep_smaller(Lanes& a, const Lanes& b) {
 VARFOCUS_INLINE void keep_larger(Lanes& a, const Lanes& b) {
     for (int i = 0; i < LANES; ++i) a.v[i] = larger(a.v[i], b.v[i]);
 }
-VARFOCUS_INLINE void bits_of(const Lanes& a, IntLanes& bits) { std::memcpy(&bits, &a, sizeof a); }
-VARFOCUS_INLINE void from_bits(const IntLanes& bits, Lanes& a) { std::memcpy(&a, &bits, sizeof a); }
+VARFOCUS_INLINE void left_of(const Lanes& before, const Lanes& here, Lanes& out) {
+    out.v[0] = before.v[LANES - 1];
+    for (int i = 1; i < LANES; ++i) out.v[i] = here.v[i - 1];
+}
+VARFOCUS_INLINE void right_of(const Lanes& here, const Lanes& after, Lanes& out) {
+    for (int i = 1; i < LANES; ++i) out.v[i - 1] = here.v[i];
+    out.v[LANES - 1] = after.v[0];
+}
+VARFOCUS_INLINE void bits_of(const Lanes& a, IntLanes& bits) { memcpy(&bits, &a, sizeof a); }
+VARFOCUS_INLINE void from_bits(const IntLanes& bits, Lanes& a) { memcpy(&a, &bits, sizeof a); }
 VARFOCUS_INLINE void to_float(const IntLanes& whole, Lanes& a) {
     for (int i = 0; i < LANES; ++i) a.v[i] = float(whole.v[i]);
 }
 
 #endif
 
-// Memory that starts where a vector should: loads that straddle two cache lines take twice as long.
-template <class T>
-struct LaneAllocator {
-    using value_type = T;
-    static constexpr std::align_val_t WHERE{sizeof(Lanes)};
-    LaneAllocator() = default;
-    template <class U>
-    LaneAllocator(const LaneAllocator<U>&) {}
-    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), WHERE)); }
-    void deallocate(T* p, std::size_t) { ::operator delete(p, WHERE); }
-};
-template <class T, class U>
-bool operator==(const LaneAllocator<T>&, const LaneAllocator<U>&) { return true; }
-template <class T, class U>
-bool operator!=(const LaneAllocator<T>&, const LaneAllocator<U>&) { return false; }
-using LaneVector = std::vector<float, LaneAllocator<float>>;
-
-VARFOCUS_INLINE void load(const float* from, Lanes& a) { std::memcpy(&a, from, sizeof a); }
-VARFOCUS_INLINE void store(const Lanes& a, float* to) { std::memcpy(to, &a, sizeof a); }
+VARFOCUS_INLINE void load(const float* from, Lanes& a) { memcpy(&a, from, sizeof a); }
+VARFOCUS_INLINE void store(const Lanes& a, float* to) { memcpy(to, &a, sizeof a); }
 
 VARFOCUS_INLINE float lowest_lane(const Lanes& a) {
     float lane[LANES];
@@ -132,4 +147,5 @@ VARFOCUS_INLINE void log_of(const Lanes& x, Lanes& out) {
     out = k * 0.693147181f + series * s;
 }
 
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

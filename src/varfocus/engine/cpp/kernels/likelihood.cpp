@@ -4,26 +4,27 @@
 // that templates are made of, then for sixteen labels at a time the products with the templates of
 // every width. Neither the products nor the costs of one scale ever leave the cache.
 
-#include <algorithm>
-#include <vector>
-
+#include "blocks.hpp"
 #include "compact.hpp"
-#include "../kernels.hpp"
 #include "lanes.hpp"
-#include "simd.hpp"
-#include "../threads.hpp"
+#include "set.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 namespace {
 
 constexpr int PIXELS = 48;  // of a strip: a multiple of LANES and of TOGETHER
 constexpr int CHUNKS = 2;   // vectors of labels whose products are in registers at once
 
-// Pixels whose products are in registers at once: where there are 32 wide registers, and else.
-constexpr int MANY = 6, FEW = 3;
+// Pixels whose products are in registers at once: more where there are 32 of these, not 16.
+#if defined(__AVX512F__) || defined(__aarch64__) || defined(_M_ARM64)
+constexpr int TOGETHER = 6;
+#else
+constexpr int TOGETHER = 4;
+#endif
 
 struct Strip {
-    LaneVector v, y, share;
+    Buffer<float> v, y, share;
     float whole[PIXELS];
     Strip(int n, int rank, int stride)
         : v(std::size_t(n) * PIXELS),
@@ -87,7 +88,7 @@ VARFOCUS_INLINE void project(const float* basis, int rank, int n, const float* v
 
 // best ← max over widths of max(⟨T, v⟩, 0) for some pixels and one or two vectors of labels.
 // `bank` holds LANES labels of all curves of all widths, then the next LANES labels.
-template <int TOGETHER, int COUNT>
+template <int COUNT>
 VARFOCUS_INLINE void products(const float* bank, int widths, int rank, const float* y,
                               Lanes best[TOGETHER][CHUNKS]) {
     const std::ptrdiff_t next = std::ptrdiff_t(widths) * rank * LANES;
@@ -103,7 +104,7 @@ VARFOCUS_INLINE void products(const float* bank, int widths, int rank, const flo
             const float* at = y + std::ptrdiff_t(r) * PIXELS;
 #pragma GCC unroll 6
             for (int i = 0; i < TOGETHER; ++i) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
                 for (int j = 0; j < COUNT; ++j) sum[i][j] = sum[i][j] + t[j] * at[i];
             }
         }
@@ -114,13 +115,13 @@ VARFOCUS_INLINE void products(const float* bank, int widths, int rank, const flo
 }
 
 // Multiplies the share that was left so far, or sets it, to (s² − S + e)/(s² + e).
-template <int TOGETHER, int COUNT>
+template <int COUNT>
 VARFOCUS_INLINE void take_share(const CostModel& model, const float* bank, const float* y, int x,
                                 int l, float noise, bool first, Strip& strip) {
     Lanes best[TOGETHER][CHUNKS], least;
     // Rounding may make S exceed s² by a hair where a template fits exactly.
     fill(least, 1e-3f * noise);
-    products<TOGETHER, COUNT>(bank + std::ptrdiff_t(l) * model.widths * model.rank, model.widths,
+    products<COUNT>(bank + std::ptrdiff_t(l) * model.widths * model.rank, model.widths,
                               model.rank, y + x, best);
     for (int i = 0; i < TOGETHER; ++i) {
         const float whole = strip.whole[x + i];
@@ -140,10 +141,8 @@ VARFOCUS_INLINE void take_share(const CostModel& model, const float* bank, const
     }
 }
 
-template <int TOGETHER>
-VARFOCUS_INLINE void strip_of_scale(const CostModel& model, const float* bank, int scale,
-                                    const std::uint16_t* contrast, std::ptrdiff_t plane, int count,
-                                    Strip& strip) {
+void strip_of_scale(const CostModel& model, const float* bank, int scale,
+                    const std::uint16_t* contrast, std::ptrdiff_t plane, int count, Strip& strip) {
     const int n = model.frames, rank = model.rank;
     const float noise = model.noise[scale];
     centred(contrast, plane, n, count, noise, strip.v.data(), strip.whole);
@@ -155,29 +154,18 @@ VARFOCUS_INLINE void strip_of_scale(const CostModel& model, const float* bank, i
     int l = 0;
     for (; l + CHUNKS * LANES <= model.stride; l += CHUNKS * LANES) {
         for (int x = 0; x < count; x += TOGETHER) {
-            take_share<TOGETHER, CHUNKS>(model, bank, y, x, l, noise, scale == 0, strip);
+            take_share<CHUNKS>(model, bank, y, x, l, noise, scale == 0, strip);
         }
     }
     for (; l < model.stride; l += LANES) {
         for (int x = 0; x < count; x += TOGETHER) {
-            take_share<TOGETHER, 1>(model, bank, y, x, l, noise, scale == 0, strip);
+            take_share<1>(model, bank, y, x, l, noise, scale == 0, strip);
         }
     }
 }
 
-VARFOCUS_SIMD void strip_by_few(const CostModel& model, const float* bank, int scale,
-                                const std::uint16_t* contrast, std::ptrdiff_t plane, int count,
-                                Strip& strip) {
-    strip_of_scale<FEW>(model, bank, scale, contrast, plane, count, strip);
-}
-VARFOCUS_SIMD void strip_by_many(const CostModel& model, const float* bank, int scale,
-                                 const std::uint16_t* contrast, std::ptrdiff_t plane, int count,
-                                 Strip& strip) {
-    strip_of_scale<MANY>(model, bank, scale, contrast, plane, count, strip);
-}
-
-VARFOCUS_SIMD void logarithms(const CostModel& model, const float* lost, int count,
-                              const Strip& strip, float* out) {
+void logarithms(const CostModel& model, const float* lost, int count, const Strip& strip,
+                float* out) {
     const int stride = model.stride;
     for (int x = 0; x < count; ++x) {
         const float* from = strip.share.data() + std::ptrdiff_t(x) * stride;
@@ -194,28 +182,24 @@ VARFOCUS_SIMD void logarithms(const CostModel& model, const float* lost, int cou
     }
 }
 
-}  // namespace
-
 void cost(const CostModel& model, const std::uint16_t* contrast, std::ptrdiff_t plane,
           const float* lost, float* out, Size size, int threads) {
     // (scales, widths, rank, stride) → (scales, stride / LANES, widths, rank, LANES).
     const std::ptrdiff_t rows = std::ptrdiff_t(model.widths) * model.rank;
     const std::ptrdiff_t bank_size = rows * model.stride;
-    LaneVector bank(std::size_t(model.scales * bank_size));
+    Buffer<float> bank(std::size_t(model.scales * bank_size));
     for (int scale = 0; scale < model.scales; ++scale) {
         for (std::ptrdiff_t row = 0; row < rows; ++row) {
             const float* from = model.bank + scale * bank_size + row * model.stride;
             for (int l = 0; l < model.stride; l += LANES) {
-                std::copy(from + l, from + l + LANES,
-                          bank.data() + scale * bank_size + l * rows + row * LANES);
+                copy_to(bank.data() + scale * bank_size + l * rows + row * LANES, from + l, LANES);
             }
         }
     }
-    const auto strip_of_scale = has_many_registers() ? strip_by_many : strip_by_few;
     for_row_blocks(size.height, 1, threads, [&](int, int y, int) {
         Strip strip(model.frames, model.rank, model.stride);
         for (int x = 0; x < size.width; x += PIXELS) {
-            const int count = std::min(PIXELS, size.width - x);
+            const int count = smaller(PIXELS, size.width - x);
             const std::ptrdiff_t at = std::ptrdiff_t(y) * size.width + x;
             for (int scale = 0; scale < model.scales; ++scale) {
                 strip_of_scale(model, bank.data() + scale * bank_size, scale,
@@ -226,4 +210,11 @@ void cost(const CostModel& model, const std::uint16_t* contrast, std::ptrdiff_t 
     });
 }
 
+}  // namespace
+
+void enter_likelihood(Kernels& table) {
+    table.cost = cost;
+}
+
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

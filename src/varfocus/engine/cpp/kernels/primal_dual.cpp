@@ -10,16 +10,12 @@
 // Step i of an iteration moves row i of d, then row i − 1 of p, whose differences reach down to
 // row i. Hence row i of d may be moved by the next iteration once step i + 1 is done.
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
+#include "blocks.hpp"
 #include "curve.hpp"
-#include "../kernels.hpp"
-#include "simd.hpp"
-#include "../sweeps.hpp"
+#include "set.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 namespace {
 
 // Iterations per sweep: as many as keep their rows within a share of the second-level cache.
@@ -28,7 +24,7 @@ constexpr std::ptrdiff_t CACHE_BYTES = 800 * 1024;
 
 // Scratch rows of one thread: force, c′, c″, and per stage 2d_new − d_old of two rows.
 struct Scratch {
-    std::vector<float> rows;
+    Buffer<float> rows;
     std::size_t width;
     Scratch(int width_, int stages)
         : rows((3 + 2 * std::size_t(stages)) * (std::size_t(width_) + 1)),
@@ -43,11 +39,11 @@ struct Scratch {
 
 // d ← clip(d + (c′(d) − Kᵀp) / (8σ + |c″(d)|)); ahead ← 2d_new − d_old.
 // p vanishes in the last column and row, so −Kᵀp is a plain backward difference.
-VARFOCUS_SIMD void move_d(const CurveRow& curve, float sigma, float* VARFOCUS_RESTRICT d,
-                          const float* VARFOCUS_RESTRICT p_x, const float* VARFOCUS_RESTRICT p_y,
-                          const float* VARFOCUS_RESTRICT p_y_above, float* VARFOCUS_RESTRICT force,
-                          float* VARFOCUS_RESTRICT first, float* VARFOCUS_RESTRICT second,
-                          float* VARFOCUS_RESTRICT ahead) {
+void move_d(const CurveRow& curve, float sigma, float* VARFOCUS_RESTRICT d,
+            const float* VARFOCUS_RESTRICT p_x, const float* VARFOCUS_RESTRICT p_y,
+            const float* VARFOCUS_RESTRICT p_y_above, float* VARFOCUS_RESTRICT force,
+            float* VARFOCUS_RESTRICT first, float* VARFOCUS_RESTRICT second,
+            float* VARFOCUS_RESTRICT ahead) {
     const int width = curve.width;
     force[0] = p_x[0];
     for (int x = 1; x < width; ++x) force[x] = p_x[x] - p_x[x - 1];
@@ -69,13 +65,12 @@ VARFOCUS_SIMD void move_d(const CurveRow& curve, float sigma, float* VARFOCUS_RE
 }
 
 // p ← project(p + σK(ahead), α); at the bottom `below` is `ahead` itself.
-VARFOCUS_SIMD void move_p(float alpha, float sigma, int width, const float* ahead,
-                          const float* below, float* VARFOCUS_RESTRICT p_x,
-                          float* VARFOCUS_RESTRICT p_y) {
+void move_p(float alpha, float sigma, int width, const float* ahead, const float* below,
+            float* VARFOCUS_RESTRICT p_x, float* VARFOCUS_RESTRICT p_y) {
     for (int x = 0; x < width; ++x) {
         const float q_x = p_x[x] + sigma * (ahead[x + 1] - ahead[x]);
         const float q_y = p_y[x] + sigma * (below[x] - ahead[x]);
-        const float length = std::sqrt(q_x * q_x + q_y * q_y);
+        const float length = square_root(q_x * q_x + q_y * q_y);
         const float factor = alpha / larger(length, alpha);
         p_x[x] = q_x * factor;
         p_y[x] = q_y * factor;
@@ -104,18 +99,23 @@ int stages_for(const PrimalDual& problem, Size size) {
     const std::ptrdiff_t row_bytes = std::ptrdiff_t(size.width) * 4 * (problem.degree + 1 + 3 + 2);
     const std::ptrdiff_t fit = CACHE_BYTES / row_bytes - 2;
     // Rows too long for that live in the next cache, which has room for all stages.
-    return fit < 3 ? MOST_STAGES : int(std::min<std::ptrdiff_t>(fit, MOST_STAGES));
+    return fit < 3 ? MOST_STAGES : int(fit < MOST_STAGES ? fit : MOST_STAGES);
 }
-
-}  // namespace
 
 void primal_dual(const PrimalDual& problem, float* d, float* p, Size size, int threads) {
     if (problem.iterations < 1) return;
-    const int stages = std::min(stages_for(problem, size), problem.iterations);
+    const int stages = smaller(stages_for(problem, size), problem.iterations);
     run_sweeps(
         problem.iterations, stages, size.height + 1, threads,
         [&] { return Scratch(size.width, stages); },
         [&](int i, int stage, Scratch& scratch) { step(problem, d, p, size, i, stage, scratch); });
 }
 
+}  // namespace
+
+void enter_primal_dual(Kernels& table) {
+    table.primal_dual = primal_dual;
+}
+
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

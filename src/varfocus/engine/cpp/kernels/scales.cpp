@@ -5,16 +5,12 @@
 // cache. Rows above and below a block are computed twice, so every pixel is computed alike whatever
 // the blocks.
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
+#include "blocks.hpp"
 #include "compact.hpp"
-#include "../kernels.hpp"
-#include "simd.hpp"
-#include "../threads.hpp"
+#include "set.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 namespace {
 
 constexpr int ROWS_PER_BLOCK = 128;
@@ -35,7 +31,7 @@ class Ring {
   private:
     int count_, margin_;
     std::ptrdiff_t stride_, planes_;
-    std::vector<float> data_;
+    Buffer<float> data_;
 };
 
 VARFOCUS_INLINE void replicate(float* row, int width, int margin) {
@@ -80,8 +76,8 @@ VARFOCUS_INLINE void weigh(const float* const* rows, const Smoothing& by, int wi
 }
 
 struct Scratch {
-    std::vector<const float*> rows;
-    std::vector<float> padded;
+    Buffer<const float*> rows;
+    Buffer<float> padded;
     float* middle;  // a row with room for the widest kernel on either side
     Scratch(int width, int radius)
         : rows(std::size_t(2 * radius + 1)), padded(std::size_t(width + 2 * radius)),
@@ -89,11 +85,11 @@ struct Scratch {
 };
 
 // Row y of a ring smoothed in both directions; `out` must not be scratch.
-VARFOCUS_SIMD void smooth_row(Ring& ring, int plane, int y, int height, int width,
-                              const Smoothing& by, Scratch& scratch, float* out) {
+void smooth_row(Ring& ring, int plane, int y, int height, int width, const Smoothing& by,
+                Scratch& scratch, float* out) {
     const int r = by.radius;
     const float** rows = scratch.rows.data();
-    for (int k = -r; k <= r; ++k) rows[k + r] = ring.row(std::clamp(y + k, 0, height - 1), plane);
+    for (int k = -r; k <= r; ++k) rows[k + r] = ring.row(clamped(y + k, 0, height - 1), plane);
     weigh(rows, by, width, scratch.middle);
     replicate(scratch.middle, width, r);
     for (int k = -r; k <= r; ++k) rows[k + r] = scratch.middle + k;
@@ -103,8 +99,8 @@ VARFOCUS_SIMD void smooth_row(Ring& ring, int plane, int y, int height, int widt
 VARFOCUS_INLINE float magnitude(float x) { return x < 0.0f ? -x : x; }
 
 // Adds the contrast of one channel; rows have a margin of one.
-VARFOCUS_SIMD void add_contrast(const float* above, const float* row, const float* below, int width,
-                                float* VARFOCUS_RESTRICT out) {
+void add_contrast(const float* above, const float* row, const float* below, int width,
+                  float* VARFOCUS_RESTRICT out) {
     for (int x = 0; x < width; ++x) {
         const float twice = 2.0f * row[x];
         out[x] += magnitude(row[x - 1] - twice + row[x + 1]) +
@@ -112,27 +108,27 @@ VARFOCUS_SIMD void add_contrast(const float* above, const float* row, const floa
     }
 }
 
-VARFOCUS_SIMD void add_gradient(const float* above, const float* row, const float* below, int width,
-                                float* VARFOCUS_RESTRICT out) {
+void add_gradient(const float* above, const float* row, const float* below, int width,
+                  float* VARFOCUS_RESTRICT out) {
     for (int x = 0; x < width; ++x) {
         const float across = row[x + 1] - row[x - 1], down = below[x] - above[x];
         out[x] += across * across + down * down;
     }
 }
 
-VARFOCUS_SIMD void keep_largest(const float* values, int width, float* VARFOCUS_RESTRICT largest) {
+void keep_largest(const float* values, int width, float* VARFOCUS_RESTRICT largest) {
     for (int x = 0; x < width; ++x) largest[x] = larger(largest[x], values[x]);
 }
 
-VARFOCUS_SIMD void keep_range(const float* values, int width, float* VARFOCUS_RESTRICT smallest,
-                              float* VARFOCUS_RESTRICT largest) {
+void keep_range(const float* values, int width, float* VARFOCUS_RESTRICT smallest,
+                float* VARFOCUS_RESTRICT largest) {
     for (int x = 0; x < width; ++x) {
         smallest[x] = smaller(smallest[x], values[x]);
         largest[x] = larger(largest[x], values[x]);
     }
 }
 
-VARFOCUS_SIMD void compact_row(const float* values, int width, std::uint16_t* VARFOCUS_RESTRICT to) {
+void compact_row(const float* values, int width, std::uint16_t* VARFOCUS_RESTRICT to) {
     for (int x = 0; x < width; ++x) to[x] = to_compact(values[x]);
 }
 
@@ -149,13 +145,13 @@ VARFOCUS_INLINE void read_row(const Pixel* from, int step, float scale, int widt
     if (step == 3) return plane_row<3>(from, step, scale, width, out);
     return plane_row<0>(from, step, scale, width, out);
 }
-VARFOCUS_SIMD void read(const std::uint8_t* from, int step, float scale, int width, float* out) {
+void read(const std::uint8_t* from, int step, float scale, int width, float* out) {
     read_row(from, step, scale, width, out);
 }
-VARFOCUS_SIMD void read(const std::uint16_t* from, int step, float scale, int width, float* out) {
+void read(const std::uint16_t* from, int step, float scale, int width, float* out) {
     read_row(from, step, scale, width, out);
 }
-VARFOCUS_SIMD void read(const float* from, int step, float scale, int width, float* out) {
+void read(const float* from, int step, float scale, int width, float* out) {
     read_row(from, step, scale, width, out);
 }
 
@@ -170,17 +166,17 @@ class Block {
           smooth_(3, frame.channels, width_, 1),
           fine_(2 * how.support.radius + 1, 1, width_, 0),
           coarse_(2 * how.support.radius + 1, 1, width_, 0),
-          scratch_(width_, std::max(how.blur.radius, how.support.radius)),
+          scratch_(width_, larger(how.blur.radius, how.support.radius)),
           values_(std::size_t(width_)) {}
 
     void run(int first, int end) {
         const int r = how_.support.radius;
-        const int begin = std::max(first - r, 0), last = std::min(end - 1 + r, height_ - 1);
-        next_smooth_ = std::max(begin - 1, 0);
-        next_input_ = std::max(next_smooth_ - how_.blur.radius, 0);
+        const int begin = larger(first - r, 0), last = smaller(end - 1 + r, height_ - 1);
+        next_smooth_ = larger(begin - 1, 0);
+        next_input_ = larger(next_smooth_ - how_.blur.radius, 0);
         int done = first;
         for (int y = begin; y <= last; ++y) {
-            while (next_smooth_ <= std::min(y + 1, height_ - 1)) smooth(next_smooth_++);
+            while (next_smooth_ <= smaller(y + 1, height_ - 1)) smooth(next_smooth_++);
             contrast(y, y >= first && y < end);
             for (; done < end && (done + r <= y || y == last); ++done) finish(done);
         }
@@ -188,7 +184,7 @@ class Block {
 
   private:
     void smooth(int y) {
-        const int needed = std::min(y + std::max(how_.blur.radius, 1), height_ - 1);
+        const int needed = smaller(y + larger(how_.blur.radius, 1), height_ - 1);
         for (; next_input_ <= needed; ++next_input_) {
             for (int c = 0; c < frame_.channels; ++c) {
                 float* row = input_.row(next_input_, c);
@@ -204,17 +200,19 @@ class Block {
         }
     }
 
-    void contrast(int y, bool inside) {
-        const int above = std::max(y - 1, 0), below = std::min(y + 1, height_ - 1);
-        for (Ring* ring : {&input_, &smooth_}) {
-            float* to = (ring == &input_ ? fine_ : coarse_).row(y);
-            std::fill(to, to + width_, 0.0f);
-            for (int c = 0; c < frame_.channels; ++c) {
-                add_contrast(ring->row(above, c), ring->row(y, c), ring->row(below, c), width_, to);
-            }
+    void contrast_of(Ring& ring, int above, int y, int below, float* to) {
+        fill_with(to, width_, 0.0f);
+        for (int c = 0; c < frame_.channels; ++c) {
+            add_contrast(ring.row(above, c), ring.row(y, c), ring.row(below, c), width_, to);
         }
+    }
+
+    void contrast(int y, bool inside) {
+        const int above = larger(y - 1, 0), below = smaller(y + 1, height_ - 1);
+        contrast_of(input_, above, y, below, fine_.row(y));
+        contrast_of(smooth_, above, y, below, coarse_.row(y));
         if (!inside) return;
-        std::fill(values_.begin(), values_.end(), 0.0f);
+        fill_with(values_.data(), width_, 0.0f);
         for (int c = 0; c < frame_.channels; ++c) {
             add_gradient(smooth_.row(above, c), smooth_.row(y, c), smooth_.row(below, c), width_,
                          values_.data());
@@ -237,7 +235,7 @@ class Block {
     int height_, width_;
     Ring input_, smooth_, fine_, coarse_;
     Scratch scratch_;
-    std::vector<float> values_;
+    Buffer<float> values_;
     int next_smooth_ = 0, next_input_ = 0;
 };
 
@@ -248,8 +246,6 @@ void scales_of(const FrameView<Pixel>& frame, const TwoScales& how, const ScaleO
         Block<Pixel>(frame, how, out).run(first, end);
     });
 }
-
-}  // namespace
 
 void two_scales(const FrameView<std::uint8_t>& frame, const TwoScales& how, const ScaleOutputs& out,
                 int threads) {
@@ -264,4 +260,13 @@ void two_scales(const FrameView<float>& frame, const TwoScales& how, const Scale
     scales_of(frame, how, out, threads);
 }
 
+}  // namespace
+
+void enter_scales(Kernels& table) {
+    table.of_8.two_scales = two_scales;
+    table.of_16.two_scales = two_scales;
+    table.of_float.two_scales = two_scales;
+}
+
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

@@ -5,17 +5,12 @@
 // path costs only the last row is kept. A thread takes one row; the next row follows two pixels
 // behind, which is as much as the path from the upper right needs.
 
-#include <algorithm>
-#include <memory>
-#include <vector>
-
-#include "../kernels.hpp"
+#include "blocks.hpp"
 #include "lanes.hpp"
-#include "simd.hpp"
-#include "../sweeps.hpp"
-#include "../threads.hpp"
+#include "set.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 namespace {
 
 constexpr int PIXELS_PER_STEP = 32;
@@ -25,8 +20,8 @@ constexpr int PATHS = ABOVE + 1;
 
 // Path costs of all pixels of a row, a guard of absent labels around each.
 struct PathRow {
-    LaneVector costs;
-    std::vector<float> floors;
+    Buffer<float> costs;
+    Buffer<float> floors;
     std::ptrdiff_t length;
     int width;
 
@@ -48,11 +43,16 @@ struct Source {
 };
 
 // new ← C + min(L, L(l ± 1) + P₁, min L + P₂) − min L of four paths; their sum goes into `total`.
+//
+// The path along the row was stored a moment ago, by vectors: loading it one label aside would have
+// to wait until these stores are done. Its neighbours are shifted from whole vectors instead.
 template <bool ADD>
-VARFOCUS_INLINE void step_of(const float* cost, int stride, float p1, const Source* source,
-                             float* const* target, float* floors, float* total) {
-    Lanes low[PATHS];
+void step_of(const float* cost, int stride, float p1, const Source* source, float* const* target,
+             float* floors, float* total) {
+    Lanes low[PATHS], before, along;
     for (int i = 0; i < PATHS; ++i) fill(low[i], NO_LABEL);
+    load(source[ABOVE].costs - LANES, before);
+    load(source[ABOVE].costs, along);
     for (int l = 0; l < stride; l += LANES) {
         Lanes here, sum = {};
         load(cost + l, here);
@@ -61,9 +61,19 @@ VARFOCUS_INLINE void step_of(const float* cost, int stride, float p1, const Sour
         for (int i = 0; i < PATHS; ++i) {
             const float* from = source[i].costs + l;
             Lanes best, beside, other, jump;
-            load(from, best);
-            load(from - 1, beside);
-            load(from + 1, other);
+            if (i < ABOVE) {
+                load(from, best);
+                load(from - 1, beside);
+                load(from + 1, other);
+            } else {
+                Lanes after;
+                load(from + LANES, after);
+                best = along;
+                left_of(before, along, beside);
+                right_of(along, after, other);
+                before = along;
+                along = after;
+            }
             keep_smaller(beside, other);
             keep_smaller(best, beside + p1);
             fill(jump, source[i].floor + source[i].jump);
@@ -76,15 +86,6 @@ VARFOCUS_INLINE void step_of(const float* cost, int stride, float p1, const Sour
         if (total != nullptr) store(sum, total + l);
     }
     for (int i = 0; i < PATHS; ++i) floors[i] = lowest_lane(low[i]);
-}
-
-VARFOCUS_SIMD void first_half(const float* cost, int stride, float p1, const Source* source,
-                              float* const* target, float* floors, float* total) {
-    step_of<false>(cost, stride, p1, source, target, floors, total);
-}
-VARFOCUS_SIMD void second_half(const float* cost, int stride, float p1, const Source* source,
-                               float* const* target, float* floors, float* total) {
-    step_of<true>(cost, stride, p1, source, target, floors, total);
 }
 
 // The sweep over one band of rows; `row` and `x` count in the direction of the sweep.
@@ -102,8 +103,10 @@ class Sweep {
         for (int path = 0; path < ABOVE; ++path) {
             for (int x = 0; x < size_.width; ++x) {
                 const float* from = problem_.entering + offset(path, x);
-                std::copy(from, from + problem_.stride, before.at(path, x));
-                before.floor(path, x) = *std::min_element(from, from + problem_.stride);
+                copy_to(before.at(path, x), from, problem_.stride);
+                float least = from[0];
+                for (int l = 1; l < problem_.stride; ++l) least = smaller(least, from[l]);
+                before.floor(path, x) = least;
             }
         }
     }
@@ -114,7 +117,7 @@ class Sweep {
         for (int path = 0; path < ABOVE; ++path) {
             for (int x = 0; x < size_.width; ++x) {
                 const float* from = last.at(path, x);
-                std::copy(from, from + problem_.stride, problem_.leaving + offset(path, x));
+                copy_to(problem_.leaving + offset(path, x), from, problem_.stride);
             }
         }
     }
@@ -145,8 +148,8 @@ class Sweep {
             const std::ptrdiff_t at =
                 (std::ptrdiff_t(line(row)) * size_.width + column(x)) * problem_.stride;
             float* total = problem_.total == nullptr ? nullptr : problem_.total + at;
-            (problem_.upward ? second_half : first_half)(problem_.cost + at, problem_.stride,
-                                                         problem_.p1, source, target, floors, total);
+            (problem_.upward ? step_of<true> : step_of<false>)(
+                problem_.cost + at, problem_.stride, problem_.p1, source, target, floors, total);
             for (int path = 0; path < ABOVE; ++path) now.floor(path, x) = floors[path];
             beside.floor(0, x & 1) = floors[ABOVE];
         }
@@ -165,33 +168,38 @@ class Sweep {
     const SemiGlobal& problem_;
     Size size_;
     PathRow rows_[2];
-    LaneVector nothing_;
+    Buffer<float> nothing_;
 };
-
-}  // namespace
 
 void semi_global(const SemiGlobal& problem, Size size, int threads) {
     Sweep sweep(problem, size);
     if (sweep.enters()) sweep.enter();
     const int steps = (size.width + PIXELS_PER_STEP - 1) / PIXELS_PER_STEP;
-    const std::unique_ptr<Progress[]> progress(new Progress[std::size_t(size.height)]);
-    std::atomic<int> next{0};
+    Progress progress(size.height);
+    Counter taken;
     // Two rows of path costs are enough for any number of threads: a row overwrites only what the
     // row before it, two pixels ahead at least, has read.
-    run_on(std::min(threads, size.height), [&] {
+    run_on(smaller(threads, size.height), [&] {
         PathRow beside(2, problem.stride);
-        for (int row = next++; row < size.height; row = next++) {
+        for (int row = taken.next(); row < size.height; row = taken.next()) {
             for (int step = 0; step < steps; ++step) {
                 if (row > 0) {
-                    progress[row - 1].wait_for(std::min(step + 2, steps), steps, COMFORT);
+                    progress.wait_for(row - 1, smaller(step + 2, steps), steps, COMFORT);
                 }
                 sweep.pixels(row, step * PIXELS_PER_STEP,
-                             std::min(size.width, (step + 1) * PIXELS_PER_STEP), beside);
-                progress[row].publish(step + 1);
+                             smaller(size.width, (step + 1) * PIXELS_PER_STEP), beside);
+                progress.publish(row, step + 1);
             }
         }
     });
     sweep.leave();
 }
 
+}  // namespace
+
+void enter_semi_global(Kernels& table) {
+    table.semi_global = semi_global;
+}
+
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

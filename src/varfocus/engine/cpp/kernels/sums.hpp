@@ -1,9 +1,10 @@
 // Sums over a row in a fixed order that SIMD can follow.
 #pragma once
 
-#include "simd.hpp"
+#include "set.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 
 // Sixteen interleaved sums in double precision, added up at the end: the same result on every
 // machine with the same instruction set, whatever the number of threads.
@@ -20,4 +21,5 @@ VARFOCUS_INLINE double row_sum(const float* values, int width) {
     return sum;
 }
 
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

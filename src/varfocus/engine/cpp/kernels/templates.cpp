@@ -3,14 +3,12 @@
 // Two vectors of pixels and three labels at a time stay in registers; the products themselves are
 // never stored.
 
-#include <algorithm>
-
-#include "../kernels.hpp"
+#include "blocks.hpp"
 #include "lanes.hpp"
-#include "simd.hpp"
-#include "../threads.hpp"
+#include "set.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 namespace {
 
 constexpr int VECTORS = 2;
@@ -22,7 +20,7 @@ VARFOCUS_INLINE void products(const float* templates, int l, int labels, int n, 
                               Lanes sum[TOGETHER][VECTORS]) {
     const float* rows[TOGETHER];
     for (int i = 0; i < TOGETHER; ++i) {
-        rows[i] = templates + std::ptrdiff_t(std::min(l + i, labels - 1)) * n;
+        rows[i] = templates + std::ptrdiff_t(smaller(l + i, labels - 1)) * n;
         for (int j = 0; j < VECTORS; ++j) sum[i][j] = Lanes{};
     }
     for (int k = 0; k < n; ++k) {
@@ -37,11 +35,11 @@ VARFOCUS_INLINE void products(const float* templates, int l, int labels, int n, 
     }
 }
 
-VARFOCUS_SIMD void match_strip(const Templates& bank, const float* strip, int count, float* best,
-                               std::int32_t* number) {
+void match_strip(const Templates& bank, const float* strip, int count, float* best,
+                 std::int32_t* number) {
     float value[PIXELS], product[PIXELS];
     std::int32_t where[PIXELS] = {};
-    std::fill(value, value + PIXELS, -NO_LABEL);
+    fill_with(value, PIXELS, -NO_LABEL);
     for (int w = 0; w < bank.widths; ++w) {
         const float* templates = bank.data + std::ptrdiff_t(w) * bank.labels * bank.frames;
         for (int l = 0; l < bank.labels; l += TOGETHER) {
@@ -57,12 +55,12 @@ VARFOCUS_SIMD void match_strip(const Templates& bank, const float* strip, int co
             }
         }
     }
-    std::copy(value, value + count, best);
-    std::copy(where, where + count, number);
+    copy_to(best, value, count);
+    copy_to(number, where, count);
 }
 
-VARFOCUS_SIMD void explain_strip(const Templates& bank, const float* strip, int count,
-                                 std::ptrdiff_t pixels, float* out) {
+void explain_strip(const Templates& bank, const float* strip, int count, std::ptrdiff_t pixels,
+                   float* out) {
     const std::ptrdiff_t next_width = std::ptrdiff_t(bank.labels) * bank.frames;
     for (int l = 0; l < bank.labels; l += TOGETHER) {
         Lanes best[TOGETHER][VECTORS] = {};
@@ -76,7 +74,7 @@ VARFOCUS_SIMD void explain_strip(const Templates& bank, const float* strip, int 
         for (int i = 0; i < TOGETHER && l + i < bank.labels; ++i) {
             float squares[PIXELS];
             for (int j = 0; j < VECTORS; ++j) store(best[i][j] * best[i][j], squares + j * LANES);
-            std::copy(squares, squares + count, out + (l + i) * pixels);
+            copy_to(out + (l + i) * pixels, squares, count);
         }
     }
 }
@@ -85,16 +83,14 @@ VARFOCUS_SIMD void explain_strip(const Templates& bank, const float* strip, int 
 template <class F>
 void for_strips(const float* v, int n, int pixels, int threads, const F& f) {
     for_row_blocks(pixels, PIXELS, threads, [&](int, int first, int end) {
-        LaneVector strip(std::size_t(n) * PIXELS, 0.0f);
+        Buffer<float> strip(std::size_t(n) * PIXELS, 0.0f);
         for (int k = 0; k < n; ++k) {
             const float* from = v + std::ptrdiff_t(k) * pixels;
-            std::copy(from + first, from + end, strip.data() + std::ptrdiff_t(k) * PIXELS);
+            copy_to(strip.data() + std::ptrdiff_t(k) * PIXELS, from + first, end - first);
         }
         f(first, end - first, strip.data());
     });
 }
-
-}  // namespace
 
 void best_match(const Templates& bank, const float* v, int pixels, float* best,
                 std::int32_t* number, int threads) {
@@ -109,4 +105,12 @@ void explained(const Templates& bank, const float* v, int pixels, float* out, in
     });
 }
 
+}  // namespace
+
+void enter_templates(Kernels& table) {
+    table.best_match = best_match;
+    table.explained = explained;
+}
+
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

@@ -1,16 +1,11 @@
 // What is read off volumes (H, W, labels): the lowest label, its rivals, and the curve around it.
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include "../kernels.hpp"
+#include "blocks.hpp"
 #include "lanes.hpp"
-#include "simd.hpp"
-#include "../threads.hpp"
+#include "set.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 namespace {
 
 constexpr int ROWS_PER_BLOCK = 8;
@@ -26,7 +21,7 @@ VARFOCUS_INLINE float lowest_label(const float* curve, int labels, int stride) {
     const float least = lowest_lane(low);
     int label = 0;
     while (label < labels - 1 && !(curve[label] <= least)) ++label;
-    const int middle = std::clamp(label, 1, labels - 2);
+    const int middle = clamped(label, 1, labels - 2);
     const float left = curve[middle - 1], centre = curve[middle], right = curve[middle + 1];
     const float bend = left - 2.0f * centre + right;
     if (!(bend > 0.0f)) return float(label);
@@ -34,7 +29,7 @@ VARFOCUS_INLINE float lowest_label(const float* curve, int labels, int stride) {
     return float(middle) + larger(smaller(offset, 1.0f), -1.0f);
 }
 
-VARFOCUS_SIMD void lowest_row(const float* row, int labels, int stride, int width, float* out) {
+void lowest_row(const float* row, int labels, int stride, int width, float* out) {
     for (int x = 0; x < width; ++x) {
         out[x] = lowest_label(row + std::ptrdiff_t(x) * stride, labels, stride);
     }
@@ -73,7 +68,7 @@ VARFOCUS_INLINE float sample(const float* curve, int labels, int l) {
 }
 
 VARFOCUS_INLINE float cubic_value(const float* curve, int labels, float u) {
-    const int i = std::clamp(int(u), 0, labels - 2);
+    const int i = clamped(int(u), 0, labels - 2);
     const float t = u - float(i);
     const float a = sample(curve, labels, i - 1), b = curve[i], c = curve[i + 1];
     const float e = sample(curve, labels, i + 2);
@@ -82,16 +77,15 @@ VARFOCUS_INLINE float cubic_value(const float* curve, int labels, float u) {
     return b + t * (0.5f * (c - a) + t * (square + t * cube));
 }
 
-VARFOCUS_SIMD void judge_row(const Judgement& how, const float* total, const float* cost,
-                             const float* label, const float* numbers, int width, float* lead,
-                             float* bend, float* value) {
+void judge_row(const Judgement& how, const float* total, const float* cost, const float* label,
+               const float* numbers, int width, float* lead, float* bend, float* value) {
     const int last = how.labels - 1;
     for (int x = 0; x < width; ++x) {
         const float* curve = total + std::ptrdiff_t(x) * how.stride;
-        const int chosen = std::clamp(int(std::nearbyint(label[x])), 0, last);
+        const int chosen = clamped(int(nearbyintf(label[x])), 0, last);
         const float rival = best_rival(curve, numbers, how.stride, label[x], how.distance);
         lead[x] = rival < 0.5f * NO_LABEL ? rival - curve[chosen] : 0.0f;
-        const int middle = std::clamp(chosen, how.reach, last - how.reach);
+        const int middle = clamped(chosen, how.reach, last - how.reach);
         bend[x] = curve[middle - how.reach] - 2.0f * curve[middle] + curve[middle + how.reach];
         value[x] = cubic_value(cost + std::ptrdiff_t(x) * how.stride, how.labels, label[x]);
     }
@@ -103,7 +97,7 @@ VARFOCUS_INLINE double window_row(const float* cost, const float* label, int lab
     double offsets = 0.0;
     for (int x = 0; x < width; ++x) {
         const float* curve = cost + std::ptrdiff_t(x) * stride;
-        const int first = std::clamp(int(label[x]) - (WINDOW - 4) / 2, 0, labels - (WINDOW - 2));
+        const int first = clamped(int(label[x]) - (WINDOW - 4) / 2, 0, labels - (WINDOW - 2));
         float values[WINDOW];
         for (int i = 0; i < WINDOW; ++i) values[i] = sample(curve, labels, first - 1 + i);
         float least = values[0], most = values[0];
@@ -123,13 +117,10 @@ VARFOCUS_INLINE double window_row(const float* cost, const float* label, int lab
     return offsets;
 }
 
-VARFOCUS_SIMD double windows_row(const float* cost, const float* label, int labels, int stride,
-                                 int width, std::uint16_t* samples, float* scale,
-                                 std::int16_t* base) {
+double windows_row(const float* cost, const float* label, int labels, int stride, int width,
+                   std::uint16_t* samples, float* scale, std::int16_t* base) {
     return window_row(cost, label, labels, stride, width, samples, scale, base);
 }
-
-}  // namespace
 
 void lowest(const float* volume, int labels, int stride, float* out, Size size, int threads) {
     for_row_blocks(size.height, ROWS_PER_BLOCK, threads, [&](int, int first, int end) {
@@ -142,7 +133,7 @@ void lowest(const float* volume, int labels, int stride, float* out, Size size, 
 
 void judge(const Judgement& how, const float* total, const float* cost, const float* label,
            float* lead, float* bend, float* value, Size size, int threads) {
-    std::vector<float> numbers(std::size_t(how.stride));
+    Buffer<float> numbers(std::size_t(how.stride));
     for (int l = 0; l < how.stride; ++l) numbers[std::size_t(l)] = float(l);
     for_row_blocks(size.height, ROWS_PER_BLOCK, threads, [&](int, int first, int end) {
         for (int y = first; y < end; ++y) {
@@ -164,4 +155,13 @@ void cut_windows(const float* cost, const float* label, int labels, int stride, 
     });
 }
 
+}  // namespace
+
+void enter_volume(Kernels& table) {
+    table.lowest = lowest;
+    table.judge = judge;
+    table.cut_windows = cut_windows;
+}
+
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

@@ -1,16 +1,13 @@
 // Frames resampled by a projective map, and frames shrunk to block means.
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
-#include "../kernels.hpp"
-#include "simd.hpp"
-#include "../threads.hpp"
+#include "blocks.hpp"
+#include "set.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 namespace {
 
 constexpr int ROWS_PER_BLOCK = 16;
@@ -24,7 +21,7 @@ struct Source {
 VARFOCUS_INLINE Source source_of(double position, int length, int taps, int phases) {
     position = position > -1.0 ? position : -1.0;  // also catches NaN
     position = position < double(length) ? position : double(length);
-    const double below = std::floor(position);
+    const double below = floor(position);
     const int phase = int((position - below) * phases + 0.5);
     return {int(below) - taps / 2 + 1, phase};
 }
@@ -37,7 +34,7 @@ VARFOCUS_INLINE Pixel stored(float value) {
         constexpr float top = float(std::numeric_limits<Pixel>::max());
         value = value > 0.0f ? value : 0.0f;
         value = value < top ? value : top;
-        return Pixel(std::nearbyintf(value));
+        return Pixel(nearbyintf(value));
     }
 }
 
@@ -48,7 +45,7 @@ VARFOCUS_INLINE void warped_row(const WarpView<Pixel>& view, int y, Pixel* out) 
     const double* m = view.matrix;
     for (int x = 0; x < view.to.width; ++x) {
         const double depth = m[6] * x + m[7] * y + m[8];
-        const double scale = depth > 1e-9 ? 1.0 / depth : std::numeric_limits<double>::infinity();
+        const double scale = depth > 1e-9 ? 1.0 / depth : double(INFINITY);
         const Source h = source_of((m[0] * x + m[1] * y + m[2]) * scale, from.width, TAPS,
                                    view.phases);
         const Source v = source_of((m[3] * x + m[4] * y + m[5]) * scale, from.height, TAPS,
@@ -67,10 +64,10 @@ VARFOCUS_INLINE void warped_row(const WarpView<Pixel>& view, int y, Pixel* out) 
         } else {
             for (int j = 0; j < TAPS; ++j) {
                 const Pixel* row =
-                    view.data + std::clamp(v.first + j, 0, from.height - 1) * stride;
+                    view.data + clamped(v.first + j, 0, from.height - 1) * stride;
                 for (int i = 0; i < TAPS; ++i) {
                     const Pixel* pixel =
-                        row + std::ptrdiff_t(std::clamp(h.first + i, 0, from.width - 1)) * C;
+                        row + std::ptrdiff_t(clamped(h.first + i, 0, from.width - 1)) * C;
                     for (int c = 0; c < C; ++c) sums[i * C + c] += wy[j] * float(pixel[c]);
                 }
             }
@@ -94,13 +91,13 @@ VARFOCUS_INLINE void warped_row_of(const WarpView<Pixel>& view, int y, Pixel* ou
     }
 }
 
-VARFOCUS_SIMD void row_of(const WarpView<std::uint8_t>& view, int y, std::uint8_t* out) {
+void row_of(const WarpView<std::uint8_t>& view, int y, std::uint8_t* out) {
     warped_row_of(view, y, out);
 }
-VARFOCUS_SIMD void row_of(const WarpView<std::uint16_t>& view, int y, std::uint16_t* out) {
+void row_of(const WarpView<std::uint16_t>& view, int y, std::uint16_t* out) {
     warped_row_of(view, y, out);
 }
-VARFOCUS_SIMD void row_of(const WarpView<float>& view, int y, float* out) {
+void row_of(const WarpView<float>& view, int y, float* out) {
     warped_row_of(view, y, out);
 }
 
@@ -117,13 +114,13 @@ template <class Pixel, class Sum>
 VARFOCUS_INLINE void added_row(const Pixel* row, Sum* VARFOCUS_RESTRICT sums, int count) {
     for (int i = 0; i < count; ++i) sums[i] += Sum(row[i]);
 }
-VARFOCUS_SIMD void add_row(const std::uint8_t* row, std::uint32_t* sums, int count) {
+void add_row(const std::uint8_t* row, std::uint32_t* sums, int count) {
     added_row(row, sums, count);
 }
-VARFOCUS_SIMD void add_row(const std::uint16_t* row, std::uint32_t* sums, int count) {
+void add_row(const std::uint16_t* row, std::uint32_t* sums, int count) {
     added_row(row, sums, count);
 }
-VARFOCUS_SIMD void add_row(const float* row, float* sums, int count) {
+void add_row(const float* row, float* sums, int count) {
     added_row(row, sums, count);
 }
 
@@ -136,9 +133,9 @@ void shrink_rows(const Pixel* frame, Size from, int channels, int factor, float 
     const std::ptrdiff_t stride = std::ptrdiff_t(from.width) * channels;
     const double share = double(scale) / (double(factor) * factor);
     for_row_blocks(to.height, ROWS_PER_BLOCK, threads, [&](int, int first, int end) {
-        std::vector<Sum> sums(static_cast<std::size_t>(count));
+        Buffer<Sum> sums(static_cast<std::size_t>(count));
         for (int y = first; y < end; ++y) {
-            std::fill(sums.begin(), sums.end(), Sum(0));
+            fill_with(sums.data(), count, Sum(0));
             for (int j = 0; j < factor; ++j) {
                 add_row(frame + (std::ptrdiff_t(y) * factor + j) * stride, sums.data(), count);
             }
@@ -155,18 +152,15 @@ void shrink_rows(const Pixel* frame, Size from, int channels, int factor, float 
     });
 }
 
-}  // namespace
-
 void warp(const WarpView<std::uint8_t>& view, std::uint8_t* out, int threads) {
     warp_rows(view, out, threads);
 }
 void warp(const WarpView<std::uint16_t>& view, std::uint16_t* out, int threads) {
     warp_rows(view, out, threads);
 }
-void warp(const WarpView<float>& view, float* out, int threads) { warp_rows(view, out, threads); }
-
-void shrink(const std::uint8_t* frame, Size from, int channels, int factor, float scale,
-            float* out, int threads) {
+void warp(const WarpView<float>& view, float* out, int threads) { warp_rows(view, out,
+          threads); }  void shrink(const std::uint8_t* frame, Size from, int channels, int factor,
+          float scale, float* out, int threads) {
     shrink_rows(frame, from, channels, factor, scale, out, threads);
 }
 void shrink(const std::uint16_t* frame, Size from, int channels, int factor, float scale,
@@ -178,4 +172,16 @@ void shrink(const float* frame, Size from, int channels, int factor, float scale
     shrink_rows(frame, from, channels, factor, scale, out, threads);
 }
 
+}  // namespace
+
+void enter_warp(Kernels& table) {
+    table.of_8.warp = warp;
+    table.of_8.shrink = shrink;
+    table.of_16.warp = warp;
+    table.of_16.shrink = shrink;
+    table.of_float.warp = warp;
+    table.of_float.shrink = shrink;
+}
+
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

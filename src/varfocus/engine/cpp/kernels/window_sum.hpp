@@ -5,9 +5,10 @@
 // rounding does not depend on what lies further left.
 #pragma once
 
-#include "simd.hpp"
+#include "set.hpp"
 
 namespace varfocus {
+namespace VARFOCUS_SET {
 
 // `padded` holds width + window − 1 numbers, x[i − window/2] at position i, and is overwritten.
 VARFOCUS_INLINE void window_sum(float* padded, float* VARFOCUS_RESTRICT out, int width,
@@ -40,4 +41,5 @@ VARFOCUS_INLINE void replicate_border(float* padded, int width, int window) {
     }
 }
 
+}  // namespace VARFOCUS_SET
 }  // namespace varfocus

@@ -1,0 +1,43 @@
+// The table of this instruction set.
+
+#include "set.hpp"
+
+namespace varfocus {
+namespace VARFOCUS_SET {
+
+void enter_admm(Kernels& table);
+void enter_edges(Kernels& table);
+void enter_energy(Kernels& table);
+void enter_filters(Kernels& table);
+void enter_front(Kernels& table);
+void enter_fusion(Kernels& table);
+void enter_huber(Kernels& table);
+void enter_likelihood(Kernels& table);
+void enter_margin(Kernels& table);
+void enter_primal_dual(Kernels& table);
+void enter_scales(Kernels& table);
+void enter_semi_global(Kernels& table);
+void enter_templates(Kernels& table);
+void enter_volume(Kernels& table);
+void enter_warp(Kernels& table);
+
+void enter_all(Kernels& table) {
+    enter_admm(table);
+    enter_edges(table);
+    enter_energy(table);
+    enter_filters(table);
+    enter_front(table);
+    enter_fusion(table);
+    enter_huber(table);
+    enter_likelihood(table);
+    enter_margin(table);
+    enter_primal_dual(table);
+    enter_scales(table);
+    enter_semi_global(table);
+    enter_templates(table);
+    enter_volume(table);
+    enter_warp(table);
+}
+
+}  // namespace VARFOCUS_SET
+}  // namespace varfocus
