@@ -51,7 +51,7 @@ def test_the_recipes_are_there():
         "A regulariser",
         "A new kernel",
         "Changing the page",
-        "Mending an edge artefact",
+        "Fixing an edge artefact",
     ]
 
 

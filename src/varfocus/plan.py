@@ -174,7 +174,7 @@ def admit(stack: FocusStack, params: Params, limit: int | None) -> None:
     stack : FocusStack
         Frames.
     params : Params
-        Tells the method.
+        Gives the method.
     limit : int or None
         Bytes it may take; None allows 60 % of what is free.
 
@@ -244,7 +244,7 @@ def needed_bytes(stack: FocusStack, params: Params) -> int:
     stack : FocusStack
         Frames.
     params : Params
-        Tells the method; "auto" means robust.
+        Gives the method; "auto" means robust.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a reconstruction gives back."""
+"""What a reconstruction returns."""
 
 from __future__ import annotations
 

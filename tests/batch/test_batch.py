@@ -467,7 +467,7 @@ def test_what_a_dead_worker_left_of_the_same_task_is_in_nobodys_way(task):
 def test_a_process_that_freezes_is_ended_at_the_time_limit(task):
     outcome = disturbed(task, signal.SIGSTOP, time_limit=3)
     assert outcome["status"] == "lost"
-    assert "not done within 3 s" in outcome["message"]
+    assert "not finished within 3 s" in outcome["message"]
     assert working() == []
 
 

@@ -99,10 +99,10 @@ def test_metadata_in_the_unit_that_is_wanted(capsys, ome):
     assert told["focus_origin"] == "OME PhysicalSizeZ"
 
 
-def test_info_says_who_says_so(capsys, ome):
+def test_info_names_the_source_of_sizes(capsys, ome):
     said = varfocus(capsys, "info", ome).out
-    assert "depth in um, as OME PhysicalSizeZ says" in said
-    assert "pixels of 0.5 um, as OME PhysicalSizeX, Y says" in said
+    assert "depth in um, from OME PhysicalSizeZ" in said
+    assert "pixels of 0.5 um, from OME PhysicalSizeX, Y" in said
 
 
 def write_numbers(folder, heading, numbers):

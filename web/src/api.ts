@@ -34,7 +34,7 @@ export type Values = Record<string, number | string | boolean | null>;
 export interface ResultInfo {
   version: number;
   preview: boolean;
-  /** Written, so that it can be measured and taken away. */
+  /** Written, so that it can be measured and downloaded. */
   saved: boolean;
   /** Made earlier, and opened. */
   opened: boolean;
@@ -152,7 +152,7 @@ export async function bytes(path: string, signal?: AbortSignal): Promise<ArrayBu
   return (await checked(await fetch(path, signal ? { signal } : {}))).arrayBuffer();
 }
 
-/** Send one file as it is; tells how far it got. */
+/** Send one file as it is; reports how far it got. */
 export function upload(file: File, progress: (share: number) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();

@@ -17,7 +17,7 @@ export class Area {
   private text = el("input", { type: "text", id: "crop", placeholder: "all of the frames", title: "x,y,width,height in pixels from the upper left corner", "aria-label": "Rectangle, as x,y,width,height", spellcheck: "false" });
   private clearCrop = el("button", { type: "button", class: "icon", title: "All of the frames", "aria-label": "Remove the rectangle" }, "×");
   private words = el("span", { class: "muted small grow" });
-  private undo = el("button", { type: "button", class: "small", title: "Take back the last outline" }, "Undo");
+  private undo = el("button", { type: "button", class: "small", title: "Undo the last outline" }, "Undo");
   private clearMask = el("button", { type: "button", class: "icon", title: "Everything counts", "aria-label": "Remove the mask" }, "×");
   private kinds: HTMLButtonElement[];
   private choice: HTMLElement;
@@ -36,7 +36,7 @@ export class Area {
       });
       return button;
     });
-    this.choice = el("div", { class: "segments small", role: "radiogroup", "aria-label": "What the next outline says", hidden: true }, ...this.kinds);
+    this.choice = el("div", { class: "segments small", role: "radiogroup", "aria-label": "What the next outline marks", hidden: true }, ...this.kinds);
     host.append(
       el("h3", {}, "What counts"),
       el("div", { class: "area-row" }, el("span", {}, "Crop"), this.text, this.clearCrop),

@@ -31,7 +31,7 @@ const KNOBS: Record<string, { title: string; low: string; high: string; scale: S
   },
 };
 
-/** Milliseconds between two words about progress: more cost more than they tell. */
+/** Milliseconds between two words about progress: more would cost more than they are worth. */
 const TOLD_EVERY = 100;
 
 /** Milliseconds of work that go without words: a sketch is there before they could be read. */

@@ -1,4 +1,4 @@
-// The page: holds the state, and tells its parts.
+// The page: holds the state, and updates its parts.
 
 import "./style.css";
 import { bytes, get, listen, post, Refusal, upload, type Curve, type Event, type Product, type ResultInfo, type State, type Values } from "./api";
@@ -48,7 +48,7 @@ interface Kept {
   place: { x: number; y: number; scale: number } | null;
   controls: unknown;
   crop: Rectangle | null;
-  /** First frame, which tells whether these are the same frames. */
+  /** First frame, which shows whether these are the same frames. */
   frames: number;
   /** The opened result whose parameters were taken over. */
   adopted: number;
@@ -82,7 +82,7 @@ const controls = new Controls(byId("controls"), areaPlace);
 const area = new Area(areaPlace);
 const strip = new Strip(byId("strip"));
 const sections = ["colours", "pixel", "measure", "take"].map((id) => el("section", { id: `${id}-section` }));
-const nothing = el("p", { class: "nothing muted small" }, "Colours, contrast curves, measurements and files are found here as soon as there is a result.");
+const nothing = el("p", { class: "nothing muted small" }, "Colours, contrast curves, measurements and files appear here as soon as there is a result.");
 byId("inspector").append(nothing, ...sections);
 const colours = new Colours(sections[0]!);
 const pixel = new Pixel(sections[1]!);
@@ -405,7 +405,7 @@ async function composed(result: ResultInfo, level: number): Promise<HTMLCanvasEl
   return canvas;
 }
 
-// Take away
+// Downloads
 
 function showTake(): void {
   const result = newest();
@@ -703,9 +703,9 @@ function adopt(result: ResultInfo | undefined): void {
   area.setBox(typeof crop === "string" ? (crop.split(",").map(Number) as Rectangle) : null, false);
 }
 
-/** Without WebGL2: reconstruct, look at plain pictures, and take files away. */
+/** Without WebGL2: reconstruct, look at plain pictures, and download files. */
 function beginPlain(): void {
-  say("This browser offers no WebGL2, which the maps need: plain pictures have to do. Another browser shows everything.");
+  say("This browser offers no WebGL2, which the maps need: only plain pictures are shown. Another browser shows everything.");
   const pictures = el("div", { class: "plain" });
   byId("stage").append(pictures);
   document.documentElement.dataset["theme"] = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";

@@ -29,7 +29,7 @@ export class Newest<Body> {
 
   /**
    * @param send asks the server and returns the version of the answer to come
-   * @param complain hears of a change that the server refused, if none has followed it
+   * @param complain is called with a change that the server refused, if none has followed it
    */
   constructor(
     private send: (change: Change<Body>) => Promise<number>,
@@ -41,7 +41,7 @@ export class Newest<Body> {
     if (!this.asked || (settled && this.asked.version)) void this.next();
   }
 
-  /** A result has come; tells whether to show it. */
+  /** A result has come; returns whether to show it. */
   result(version: number): boolean {
     const voided = this.voided > 0 && !this.asked;
     const counts = version >= this.answered && version > this.cancelled && !voided;
@@ -49,7 +49,7 @@ export class Newest<Body> {
     return counts;
   }
 
-  /** A change could not be answered, or something else failed; tells whether to say so. */
+  /** A change could not be answered, or something else failed; returns whether to say so. */
   failed(version: number | undefined): boolean {
     if (version === undefined) return true;
     const counts = version >= this.newestKnown && version > this.cancelled;

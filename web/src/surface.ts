@@ -19,7 +19,7 @@ export interface Relief {
   picture: HTMLCanvasElement;
 }
 
-/** Depth range over image width when nothing is known of the pixel size. */
+/** Depth range over image width when the pixel size is unknown. */
 const PLAUSIBLE = 0.25;
 const LIGHT_STRIDE = 2;
 

@@ -27,7 +27,7 @@ PART_REACH = JUMP_REACH + 2 * ROUNDS * (HALO[1] + reach_of_votes())
 
 @dataclass(frozen=True)
 class Sharpened:
-    """What the edge stage gives back.
+    """What the edge stage returns.
 
     Attributes
     ----------

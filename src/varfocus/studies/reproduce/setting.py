@@ -15,7 +15,7 @@ PUBLISHED_CONTRAST = ContrastParams(normalisation="absolute", epsilon=0.3)
 """The normalisation of the paper's published code."""
 
 PUBLISHED: Mapping[str, Any] = {**asdict(PUBLISHED_CONTRAST), "solver": "admm"}
-"""The paper's normalisation and literal solver; only with these is α comparable with its tables."""
+"""The paper's own normalisation and literal solver; its tables' α assumes both."""
 
 
 @dataclass(frozen=True)
