@@ -68,6 +68,14 @@ def read_png(path) -> np.ndarray:
         return np.asarray(image)
 
 
+def write_pictures(folder: Path, images, prefix: str = "") -> Path:
+    """Write frames as PNG, numbered from 0 behind a prefix."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for k, image in enumerate(images):
+        Image.fromarray(image).save(folder / f"{prefix}{k}.png")
+    return folder
+
+
 def write_frames(folder: Path, images) -> Path:
     """Write frames as TIFF, which takes any number type."""
     folder.mkdir(parents=True)

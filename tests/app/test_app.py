@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 import shutil
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,34 +15,29 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
+from command_line import varfocus_process, write_pictures
+from page_client import HOST, ORIGIN, STATIC, TOKEN, client_of, finished_result, stranger_to
 from varfocus.app import schema, server, tiles
 from varfocus.app.guard import HEADERS
+from varfocus.app.workspace import Workspace
 from varfocus.errors import InputError
-from varfocus.export import images
 from varfocus.io import read_stack
 from varfocus.io.calibration import Focus, calibrated
 from varfocus.params import STAGES_OF_METHOD, Params
 from varfocus.simulation import simulate
 
-TOKEN = "t" * 43
-HOST = "127.0.0.1:8123"
-ORIGIN = {"origin": f"http://{HOST}"}
-
 
 @pytest.fixture(scope="module")
 def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("shots")
-    for k, frame in enumerate(simulate("steps", shape=(48, 64), n=6).frames):
-        (folder / f"img{k}.png").write_bytes(images.picture(frame)[1])
-    return folder
+    frames = simulate("steps", shape=(48, 64), n=6).frames
+    return write_pictures(tmp_path_factory.mktemp("shots"), frames, "img")
 
 
 @pytest.fixture
 def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    (tmp_path / "index.html").write_text("<title>varfocus</title>")
+    (tmp_path / "index.html").write_text(STATIC)
     monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
-    application = server.application(server.Page(), TOKEN, (HOST, "localhost:8123"))
-    with TestClient(application, base_url=f"http://{HOST}") as client:
+    with stranger_to(server.Page()) as client:
         yield client
 
 
@@ -149,16 +143,6 @@ def test_the_parameters_of_the_page_are_those_of_the_package() -> None:
     assert {m["name"] for m in schema.methods()} == set(STAGES_OF_METHOD)
 
 
-def wait_for(client: TestClient, seconds: float, what: str) -> dict:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        state = client.get("/api/state").json()
-        if state["results"] and state["results"][-1]["saved"] and state["busy"] is None:
-            return state["results"][-1]
-        time.sleep(0.05)
-    raise AssertionError(f"no {what} within {seconds} s: {state}")
-
-
 def upload(client: TestClient, path: Path, name: str | None = None):
     return client.put(
         f"/api/upload?name={name or path.name}", content=path.read_bytes(), headers=ORIGIN
@@ -175,7 +159,7 @@ def test_frames_become_a_result_with_maps_measurements_and_products(
     assert [f["name"] for f in state["frames"]] == [f"img{k}.png" for k in range(6)]
     body = {"parameters": {"method": "classic", "window": 5}, "settled": True}
     assert client.post("/api/solve", json=body, headers=ORIGIN).status_code == 200
-    result = wait_for(client, 120, "result")
+    result = finished_result(client)
     assert (result["width"], result["height"], result["method"]) == (64, 48, "classic")
     assert "--window 5" in result["command"]
 
@@ -220,9 +204,8 @@ def test_a_saved_result_opens_with_its_frames(
     made.save(tmp_path / "result")
     monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
     page = server.Page(load_result(tmp_path / "result"))
-    with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}") as client:
-        client.get(f"/?token={TOKEN}")
-        result = wait_for(client, 60, "saved result")
+    with client_of(page) as client:
+        result = finished_result(client)
         version = result["version"]
         tile = client.get(f"/api/results/{version}/depth/full/0/0/0").content
         np.testing.assert_array_equal(np.frombuffer(tile, np.float32), made.depth.ravel())
@@ -274,8 +257,7 @@ def test_the_command_repeats_the_result(
     monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
     stack = calibrated(read_stack(str(shots), reverse=said.reverse), said)
     page = server.Page(stack, [str(shots)], said)
-    with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}") as client:
-        client.get(f"/?token={TOKEN}")
+    with client_of(page) as client:
         ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
         arranged = {
             "order": ids[::-1] if rearranged == "reversed" else ids,
@@ -283,33 +265,17 @@ def test_the_command_repeats_the_result(
         }
         client.post("/api/arrange", json=arranged, headers=ORIGIN)
         client.post("/api/solve", json={"parameters": parameters}, headers=ORIGIN)
-        result = wait_for(client, 120, "result")
+        result = finished_result(client)
         depth = client.get(f"/api/results/{result['version']}/products/depth.tif").content
-    words = shlex.split(result["command"])
-    monkeypatch.chdir(tmp_path)
-    finished = subprocess.run(
-        [sys.executable, "-m", *words, "--no-report"], capture_output=True, text=True, check=False
-    )
-    assert finished.returncode == 0, finished.stderr
+    repeated(result["command"], tmp_path)
     assert (tmp_path / "result" / "depth.tif").read_bytes() == depth
 
 
 @pytest.fixture
 def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Open the page on frames or on a result."""
-    from contextlib import contextmanager
-
     monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
-
-    @contextmanager
-    def open_page(content, source=()):
-        page = server.Page(content, source)
-        application = server.application(page, TOKEN, (HOST,))
-        with TestClient(application, base_url=f"http://{HOST}") as client:
-            client.get(f"/?token={TOKEN}")
-            yield client
-
-    return open_page
+    return lambda *content: client_of(server.Page(*content))
 
 
 def maps_of(client: TestClient, result: dict, name: str) -> np.ndarray:
@@ -317,18 +283,14 @@ def maps_of(client: TestClient, result: dict, name: str) -> np.ndarray:
     return np.frombuffer(tile, np.float32).reshape(result["height"], result["width"])
 
 
-def repeated(command: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def repeated(command: str, folder: Path) -> None:
     """Run the commands that the page shows, in a folder."""
-    monkeypatch.chdir(folder)
     for line in command.splitlines():
-        report = ["--no-report"] if line.startswith("varfocus depth") else []
-        finished = subprocess.run(
-            [sys.executable, "-m", *shlex.split(line), *report],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert finished.returncode == 0, finished.stderr
+        program, *words = shlex.split(line)
+        assert program == "varfocus"
+        report = ["--no-report"] if words[0] == "depth" else []
+        said = varfocus_process(*words, *report, cwd=folder)
+        assert said.code == 0, said.err
 
 
 OUTLINES = [
@@ -348,7 +310,7 @@ def test_a_rectangle_and_a_mask_go_from_the_page_to_the_command_line_and_back(
         assert drawn.status_code == 200
         assert client.get("/api/state").json()["mask"] == {"outlines": OUTLINES, "base": False}
         client.post("/api/solve", json=body, headers=ORIGIN)
-        result = wait_for(client, 120, "result")
+        result = finished_result(client)
         assert result["place"] == [10, 8, 44, 30]
         assert "mask.png" in result["files"]
         link = f"/api/results/{result['version']}/products/"
@@ -368,20 +330,18 @@ def test_a_rectangle_and_a_mask_go_from_the_page_to_the_command_line_and_back(
         np.testing.assert_allclose(known, -values[4, 8:19][confident], rtol=1e-6)
     assert np.isnan(values[25 - 8, 35 - 10])
     assert np.isnan(values[:2]).all()
-    repeated(result["command"], monkeypatch, tmp_path)
+    repeated(result["command"], tmp_path)
     assert (tmp_path / "result" / "depth.tif").read_bytes() == depth
     # The result of the command, opened on the page, goes on with the same rectangle and mask.
     with opened(load_result(tmp_path / "result")) as client:
-        again = wait_for(client, 60, "saved result")
+        again = finished_result(client)
         assert again["place"] == [10, 8, 44, 30]
         assert again["opened"]
         assert again["parameters"]["crop"] == "10,8,44,30"
         np.testing.assert_array_equal(maps_of(client, again, "depth"), values)
         assert client.get("/api/state").json()["mask"] == {"outlines": [], "base": True}
         client.post("/api/solve", json=body, headers=ORIGIN)
-        while client.get("/api/state").json()["results"][-1]["version"] == again["version"]:
-            time.sleep(0.05)
-        third = wait_for(client, 60, "result")
+        third = finished_result(client, after=again["version"])
         np.testing.assert_array_equal(maps_of(client, third, "depth"), values)
         client.post("/api/mask", json={"outlines": [], "base": False}, headers=ORIGIN)
         assert client.get("/api/state").json()["mask"] is None
@@ -423,7 +383,7 @@ def test_sketch_and_result_lie_where_the_frames_are(opened) -> None:
     with opened(stack) as client:
         body = {"parameters": {"method": "classic", "align": "shift"}}
         client.post("/api/solve", json=body, headers=ORIGIN)
-        result = wait_for(client, 120, "result")
+        result = finished_result(client)
         assert tuple(result["place"]) == expected.extent
         np.testing.assert_array_equal(maps_of(client, result, "index"), expected.index)
         # The curve of a pixel is that of the aligned frames.
@@ -469,11 +429,11 @@ def test_the_example_is_repeated_by_two_commands(
     client.post("/api/arrange", json=arranged, headers=ORIGIN)
     body = {"parameters": {"method": "classic"}}
     client.post("/api/solve", json=body, headers=ORIGIN)
-    result = wait_for(client, 120, "result")
+    result = finished_result(client)
     link = f"/api/results/{result['version']}/products/"
     made = {name: client.get(link + name).content for name in ("depth.tif", "fused.png")}
     assert len(result["command"].splitlines()) == 2
-    repeated(result["command"], monkeypatch, tmp_path)
+    repeated(result["command"], tmp_path)
     for name, content in made.items():
         assert (tmp_path / "result" / name).read_bytes() == content
 
@@ -484,7 +444,7 @@ def test_every_product_of_the_command_line_can_be_taken_away(
     for path in sorted(shots.iterdir()):
         upload(client, path)
     client.post("/api/solve", json={"parameters": {}}, headers=ORIGIN)
-    result = wait_for(client, 120, "result")
+    result = finished_result(client)
     names = {p["name"] for p in client.get("/api/state").json()["products"]}
     assert set(result["files"]) <= names
     assert {"fused.png", "uncertainty.tif", "report.html", "source.tif"} <= set(result["files"])
@@ -510,8 +470,7 @@ def test_no_command_is_better_than_a_wrong_one(shots: Path, tmp_path: Path, monk
     monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
     said = Focus(z_step="2um")
     page = server.Page(calibrated(read_stack(str(shots)), said), [str(shots)], said)
-    with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}") as client:
-        client.get(f"/?token={TOKEN}")
+    with client_of(page) as client:
         ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
         client.post("/api/arrange", json={"order": ids, "excluded": [ids[2]]}, headers=ORIGIN)
         assert page.workspace.command(Params("classic")) == ""
@@ -598,10 +557,21 @@ def test_names_of_nothing_are_refused(given: str) -> None:
 def test_the_private_folder_is_gone_afterwards(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
     page = server.Page()
-    with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}"):
+    with client_of(page):
         folder = page.workspace.folder
         assert folder.stat().st_mode & 0o077 == 0
     assert not folder.exists()
+
+
+def test_a_request_that_was_overtaken_has_a_status_of_its_own() -> None:
+    """The page takes it for aborted; no words are shown."""
+
+    async def answer() -> int:
+        future = asyncio.get_running_loop().create_future()
+        Workspace._answer(future, {"kind": "dropped"})
+        return (await server._refused(None, future.exception())).status_code
+
+    assert asyncio.run(answer()) == 409
 
 
 # Tiles

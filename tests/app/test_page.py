@@ -10,11 +10,8 @@ import io
 import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +19,15 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, expect, sync_playwright
 
+from command_line import write_pictures
+from processes import page_served, wait_until
 from varfocus.app.server import static_folder
-from varfocus.export import images
 from varfocus.simulation import simulate
 
 CHROMIUM = os.environ.get("VARFOCUS_CHROMIUM") or shutil.which("chromium")
 SCREENSHOTS = os.environ.get("VARFOCUS_SCREENSHOTS")
 PATIENCE = 120_000
+expect.set_options(timeout=PATIENCE)
 
 pytestmark = [
     pytest.mark.skipif(not CHROMIUM, reason="no Chromium: the page was NOT tested in a browser"),
@@ -39,31 +38,9 @@ pytestmark = [
 ]
 
 
-@contextmanager
-def served(*source: str) -> Iterator[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "varfocus", "app", "--no-browser", *source],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdout is not None
-    with process:
-        try:
-            yield process.stdout.readline().strip()
-        except BaseException:
-            process.kill()  # or a failure would wait for it for ever
-            raise
-        process.send_signal(signal.SIGINT)
-        try:
-            assert process.wait(20) in (0, 130)  # Ctrl-C ends it, also while a page is open
-        finally:
-            process.kill()
-
-
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with served() as address:
+    with page_served() as address:
         yield address
 
 
@@ -92,7 +69,8 @@ def complaint(message: ConsoleMessage) -> str:
     provoked = "status of 400" in message.text  # a test asked for something wrong
     late = "status of 404" in message.text and "/api/results/" in message.location["url"]
     # late: a tile of a result that was replaced while it was asked for
-    return "" if provoked or late else f"{message.text} {message.location['url']}"
+    overtaken = "status of 409" in message.text  # by a newer request of the same kind
+    return "" if provoked or late or overtaken else f"{message.text} {message.location['url']}"
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +95,7 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     picture(page, "welcome")
     page.click("#try")
     page.wait_for_selector("#strip li")
-    expect(page.locator("#progress")).to_be_hidden(timeout=PATIENCE)
+    expect(page.locator("#progress")).to_be_hidden()
     page.select_option("#method", "classic")
     reconstruct(page)
     yield page
@@ -132,7 +110,7 @@ def reconstruct(page: Page) -> None:
 
 def finished(page: Page) -> None:
     page.wait_for_selector("a[data-product='depth.tif']")
-    expect(page.locator("#progress")).to_be_hidden(timeout=PATIENCE)
+    expect(page.locator("#progress")).to_be_hidden()
 
 
 def picture(page: Page, name: str) -> None:
@@ -140,20 +118,43 @@ def picture(page: Page, name: str) -> None:
         page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")
 
 
-def canvas_colours(page: Page, selector: str) -> int:
-    """Return how many different colours a canvas shows."""
-    return page.evaluate(
-        """(selector) => {
+def wait_for_colours(page: Page, selector: str, more_than: int) -> None:
+    """Wait until a canvas shows more than so many different colours."""
+    page.wait_for_function(
+        """([selector, count]) => {
             const canvas = document.querySelector(selector);
             const copy = document.createElement("canvas");
             [copy.width, copy.height] = [200, 150];
             const context = copy.getContext("2d");
             context.drawImage(canvas, 0, 0, 200, 150);
             const data = new Uint32Array(context.getImageData(0, 0, 200, 150).data.buffer);
-            return new Set(data).size;
+            return new Set(data).size > count;
         }""",
-        selector,
+        arg=[selector, more_than],
     )
+
+
+def wait_for_maps(page: Page, *maps: str) -> None:
+    """Wait until the panes have drawn these maps, or any other for "*", of the newest result."""
+    link = page.locator("a[data-product='depth.tif']").get_attribute("href")
+    (version,) = re.findall(r"results/(\d+)/", str(link))
+    keys = {"*": r"\S+", "frame": r"frame/\d+"}
+    drawn = " ".join(keys.get(name, f"{version}/{name}/full") for name in maps)
+    expect(page.locator("#panes canvas").first).to_have_attribute(
+        "data-shown", re.compile(f"^{drawn}$")
+    )
+
+
+def steady(page: Page, selector: str) -> bytes:
+    """Return a picture of an element that no longer changes."""
+    seen = [b""]
+
+    def same_again() -> bool:
+        seen.append(page.locator(selector).screenshot())
+        return seen[-1] == seen[-2]
+
+    wait_until(same_again, f"steady picture of {selector}")
+    return seen[-1]
 
 
 def image_place(page: Page, x: float, y: float) -> tuple[float, float]:
@@ -167,14 +168,14 @@ def image_place(page: Page, x: float, y: float) -> tuple[float, float]:
 def one_pane(page: Page, map_name: str) -> None:
     page.click("[data-view='1']")
     page.select_option(".pane-map", map_name)
-    page.wait_for_timeout(300)
+    wait_for_maps(page, map_name)
 
 
 def test_maps_are_shown(page: Page) -> None:
     page.click("[data-view='2']")
-    page.wait_for_timeout(500)
+    wait_for_maps(page, "fused", "depth")
+    wait_for_colours(page, "#panes canvas:not(.overlay)", 500)
     picture(page, "two")
-    assert canvas_colours(page, "#panes canvas:not(.overlay)") > 500
     expect(page.locator("#outcome")).to_contain_text("frames")
 
 
@@ -183,7 +184,7 @@ def test_a_click_shows_the_curve_of_the_pixel(page: Page) -> None:
     page.mouse.click(*image_place(page, 0.5, 0.5))
     page.wait_for_selector("#curve canvas")
     expect(page.locator("#facts")).to_contain_text("Confidence")
-    assert canvas_colours(page, "#curve canvas") > 3
+    wait_for_colours(page, "#curve canvas", 3)
     picture(page, "curve")
 
 
@@ -209,13 +210,18 @@ def test_the_slider_changes_the_depth(page: Page) -> None:
     assert depth_after("ArrowRight") != depth_after("ArrowLeft")
 
 
+def drag(page: Page, tool: str, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """Draw with a tool from one place to another, both as shares of the first pane."""
+    page.click(f"[data-tool={tool}]")
+    page.mouse.move(*image_place(page, *start))
+    page.mouse.down()
+    page.mouse.move(*image_place(page, *end), steps=4)
+    page.mouse.up()
+
+
 def test_a_line_gives_a_profile(page: Page) -> None:
     one_pane(page, "depth")
-    page.click("[data-tool=line]")
-    page.mouse.move(*image_place(page, 0.35, 0.5))
-    page.mouse.down()
-    page.mouse.move(*image_place(page, 0.6, 0.55), steps=4)
-    page.mouse.up()
+    drag(page, "line", (0.35, 0.5), (0.6, 0.55))
     expect(page.locator("#measured")).to_contain_text("Length")
     page.wait_for_selector("#measured canvas")
     picture(page, "profile")
@@ -223,18 +229,10 @@ def test_a_line_gives_a_profile(page: Page) -> None:
 
 def test_two_rectangles_give_a_step_and_one_its_roughness(page: Page) -> None:
     one_pane(page, "depth")
-    page.click("[data-tool=step]")
     for left in (0.35, 0.6):
-        page.mouse.move(*image_place(page, left, 0.4))
-        page.mouse.down()
-        page.mouse.move(*image_place(page, left + 0.06, 0.5), steps=3)
-        page.mouse.up()
+        drag(page, "step", (left, 0.4), (left + 0.06, 0.5))
     expect(page.locator("#measured")).to_contain_text("Step from A to B")
-    page.click("[data-tool=region]")
-    page.mouse.move(*image_place(page, 0.4, 0.4))
-    page.mouse.down()
-    page.mouse.move(*image_place(page, 0.5, 0.6), steps=3)
-    page.mouse.up()
+    drag(page, "region", (0.4, 0.4), (0.5, 0.6))
     expect(page.locator("#measured")).to_contain_text("Sq")
     page.click("[data-tool=probe]")
 
@@ -242,17 +240,15 @@ def test_two_rectangles_give_a_step_and_one_its_roughness(page: Page) -> None:
 def test_the_surface_turns(page: Page) -> None:
     page.click("[data-view='3d']")
     page.wait_for_selector("#surface-canvas")
-    page.wait_for_timeout(1500)
-    assert canvas_colours(page, "#surface-canvas") > 300
-    before = page.locator("#surface-canvas").screenshot()
+    wait_for_colours(page, "#surface-canvas", 300)
+    before = steady(page, "#surface-canvas")
     box = page.locator("#surface-canvas").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 400, box["y"] + 200)
     page.mouse.down()
     page.mouse.move(box["x"] + 500, box["y"] + 230, steps=4)
     page.mouse.up()
-    page.wait_for_timeout(800)
-    assert page.locator("#surface-canvas").screenshot() != before
+    assert steady(page, "#surface-canvas") != before
     picture(page, "surface")
     page.click("[data-view='2']")
 
@@ -275,9 +271,9 @@ def test_products_are_downloaded_and_open(page: Page, tmp_path: Path) -> None:
 
 def test_a_wipe_shows_both_sides(page: Page) -> None:
     page.click("[data-view='wipe']")
-    page.wait_for_timeout(400)
-    assert page.locator(".pane-head").count() == 2
-    assert canvas_colours(page, "#panes canvas:not(.overlay)") > 500
+    expect(page.locator(".pane-head")).to_have_count(2)
+    wait_for_maps(page, "*", "*")
+    wait_for_colours(page, "#panes canvas:not(.overlay)", 500)
     picture(page, "wipe")
     page.click("[data-view='2']")
 
@@ -308,16 +304,12 @@ def test_keys_choose_a_pixel(page: Page) -> None:
     expect(chosen).to_have_text(f"{x + 1}, {y - 1}")
     page.locator("[data-view='1']").focus()
     page.keyboard.press("ArrowRight")
-    assert page.locator(".pane-head").count() == 2
+    expect(page.locator(".pane-head")).to_have_count(2)
 
 
 def test_a_rectangle_is_drawn_and_survives_a_reload(page: Page) -> None:
     one_pane(page, "depth")
-    page.click("[data-tool=crop]")
-    page.mouse.move(*image_place(page, 0.4, 0.4))
-    page.mouse.down()
-    page.mouse.move(*image_place(page, 0.6, 0.6), steps=4)
-    page.mouse.up()
+    drag(page, "crop", (0.4, 0.4), (0.6, 0.6))
     crop = page.locator("#crop").input_value()
     left, top, width, height = map(int, crop.split(","))
     assert 0 < left < left + width < 512
@@ -326,16 +318,17 @@ def test_a_rectangle_is_drawn_and_survives_a_reload(page: Page) -> None:
     finished(page)
     expect(page.locator("#command")).to_contain_text(f"--crop {crop}")
     page.click("[data-tool=probe]")
-    page.wait_for_timeout(400)
+    wait_for_maps(page, "depth")
     picture(page, "crop")
     page.mouse.move(*image_place(page, 0.5, 0.5))
+    expect(page.locator("#readout")).to_have_text(re.compile(r"^\d+, \d+ .* Depth [\d.]+"))
     words = page.locator("#readout").inner_text()
     x, y = (int(number) for number in re.findall(r"\d+", words)[:2])
     assert left <= x < left + width
     assert top <= y < top + height
     page.reload()
     page.wait_for_selector("html[data-ready=yes]")
-    assert page.locator("#crop").input_value() == crop
+    expect(page.locator("#crop")).to_have_value(crop)
     finished(page)
 
 
@@ -378,31 +371,33 @@ def test_the_work_survives_a_reload(page: Page) -> None:
     page.reload()
     page.wait_for_selector("html[data-ready=yes]")
     page.wait_for_selector("a[data-product='depth.tif']")
-    assert page.locator(".pane-head").count() == 3
-    assert page.locator("#method").input_value() == "classic"
-    page.wait_for_timeout(1500)
-    assert canvas_colours(page, "#panes canvas:not(.overlay)") > 500
+    expect(page.locator(".pane-head")).to_have_count(3)
+    expect(page.locator("#method")).to_have_value("classic")
+    wait_for_maps(page, "*", "*", "*")
+    wait_for_colours(page, "#panes canvas:not(.overlay)", 500)
 
 
 def test_dark_is_readable(page: Page) -> None:
     page.click("#theme")
     theme = page.evaluate("() => document.documentElement.dataset.theme")
     page.set_viewport_size({"width": 1920, "height": 1080})
-    page.wait_for_timeout(600)
+
+    def brightness(element: str, what: str) -> float:
+        colour = page.evaluate(f"() => getComputedStyle(document.{element}).{what}")
+        return sum(int(v) for v in re.findall(r"\d+", colour)[:3]) / 3
+
+    def difference() -> float:
+        ground = brightness("documentElement", "backgroundColor")
+        return abs(brightness("body", "color") - ground)
+
+    wait_until(lambda: difference() > 120, "contrast of text and ground")
     picture(page, f"{theme}-1920")
-    colours = page.evaluate(
-        "() => [document.body, document.documentElement].map("
-        "  (e, k) => getComputedStyle(e)[k ? 'backgroundColor' : 'color'])"
-    )
-    text, ground = (sum(int(v) for v in re.findall(r"\d+", colour)[:3]) / 3 for colour in colours)
-    assert abs(text - ground) > 120
     page.set_viewport_size({"width": 1280, "height": 800})
     page.click("#theme")
 
 
 def test_uploads_and_a_broken_file_among_them(page: Page, tmp_path: Path) -> None:
-    for k, frame in enumerate(simulate("steps", shape=(60, 80), n=5).frames):
-        (tmp_path / f"shot{k}.png").write_bytes(images.picture(frame)[1])
+    write_pictures(tmp_path, simulate("steps", shape=(60, 80), n=5).frames, "shot")
     (tmp_path / "shot9.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
     page.set_input_files("#files", sorted(tmp_path.iterdir()))
     expect(page.locator(".message")).to_contain_text("shot9.png")
@@ -424,12 +419,10 @@ def test_the_report_has_the_viewer_in_itself(browser: Browser, tmp_path: Path) -
     page.on("request", lambda r: complaints.append(r.url) if r.url.startswith("http") else None)
     page.goto((tmp_path / "result" / "report.html").as_uri())
     page.wait_for_selector("#viewer canvas")
-    page.wait_for_timeout(500)
-    assert canvas_colours(page, "#viewer canvas") > 50
+    wait_for_colours(page, "#viewer canvas", 50)
     page.get_by_role("button", name="3-D").click()
     page.wait_for_selector("#surface-canvas")
-    page.wait_for_timeout(800)
-    assert canvas_colours(page, "#surface-canvas") > 50
+    wait_for_colours(page, "#surface-canvas", 50)
     assert complaints == []
     page.close()
 
@@ -457,12 +450,10 @@ def test_frames_and_aligned_maps_register_in_linked_panes(browser: Browser, tmp_
     rng = np.random.default_rng(0)
     coarse = rng.integers(0, 255, (30, 36), np.uint8)
     scene = np.kron(coarse, np.ones((8, 8), np.uint8))
-    shots = tmp_path / "shots"
-    shots.mkdir()
-    for k, (dy, dx) in enumerate([(-9, 5), (7, -8), (0, 0), (8, 9), (-6, -7)]):
-        moved = np.roll(scene, (dy, dx), (0, 1))[12:-12, 12:-12]
-        (shots / f"{k}.png").write_bytes(images.picture(np.ascontiguousarray(moved))[1])
-    with served(str(shots)) as address:
+    shifts = [(-9, 5), (7, -8), (0, 0), (8, 9), (-6, -7)]
+    moved = [np.roll(scene, shift, (0, 1))[12:-12, 12:-12] for shift in shifts]
+    shots = write_pictures(tmp_path / "shots", moved)
+    with page_served(shots) as address:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.set_default_timeout(PATIENCE)
         page.goto(address)
@@ -476,16 +467,16 @@ def test_frames_and_aligned_maps_register_in_linked_panes(browser: Browser, tmp_
         expect(page.locator("#outcome")).to_contain_text(" at ")
         page.select_option(".pane-map >> nth=0", "frame")
         page.select_option(".pane-map >> nth=1", "fused")
-        page.wait_for_timeout(1000)
+        wait_for_maps(page, "frame", "fused")
+        steady(page, "#panes")
         picture(page, "registered")
         first = pane_pixels(page, 0)
         page.reload()
         page.wait_for_selector("html[data-ready=yes]")
         finished(page)
-        page.wait_for_timeout(1000)
+        wait_for_maps(page, "frame", "fused")
+        steady(page, "#panes")
         second = pane_pixels(page, 1)
-        drawn = page.locator("#panes canvas").first.get_attribute("data-shown")
-        assert "/fused/full" in str(drawn)
         page.close()
     assert first.shape == second.shape
     # Fitted to the common area: away from the edges of the pane both show the same pixels.
@@ -501,8 +492,7 @@ def test_frames_and_aligned_maps_register_in_linked_panes(browser: Browser, tmp_
 def test_without_webgl_there_are_plain_pictures(
     playwright: Playwright, address: str, tmp_path: Path
 ) -> None:
-    for k, frame in enumerate(simulate("steps", shape=(60, 80), n=5).frames):
-        (tmp_path / f"shot{k}.png").write_bytes(images.picture(frame)[1])
+    write_pictures(tmp_path, simulate("steps", shape=(60, 80), n=5).frames, "shot")
     with closing(launched(playwright, "--disable-3d-apis")) as plain:
         page = plain.new_page()
         page.set_default_timeout(PATIENCE)

@@ -16,8 +16,6 @@ import secrets
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -28,14 +26,14 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from page_client import HOST, ORIGIN, STATIC, TOKEN, stranger_to
+from processes import page_served, wait_until
 from varfocus.app import guard, jobs, queue, server
 from varfocus.cli import app as app_command
 from varfocus.errors import OutputError, TooLargeError
 from varfocus.export import images
 from varfocus.simulation import simulate
 
-TOKEN, HOST = "t" * 43, "127.0.0.1:8123"
-ORIGIN = {"origin": f"http://{HOST}"}
 POSTS = ["example", "clear", "uploaded", "arrange", "solve", "cancel", "results/1/measure"]
 GETS = ["state", "palettes", "frames/1/preview", "frames/1/0/0/0", "results/1/curve?x=1&y=1"]
 GETS += ["results/1/depth/full/0/0/0", "results/1/products/depth.tif"]
@@ -50,15 +48,13 @@ def serving(tmp_path_factory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("page")
     static = folder / "static"
     static.mkdir()
-    (static / "index.html").write_text("<title>varfocus</title>")
+    (static / "index.html").write_text(STATIC)
     (folder / "secret.txt").write_text("secret")
     (static / "link.txt").symlink_to(folder / "secret.txt")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server, "static_folder", lambda: static)
         page = server.Page()
-        application = server.application(page, TOKEN, (HOST, "localhost:8123"))
-        base = f"http://{HOST}"
-        with TestClient(application, base_url=base, raise_server_exceptions=False) as client:
+        with stranger_to(page, raise_server_exceptions=False) as client:
             client.workspace = page.workspace
             yield client
 
@@ -388,11 +384,8 @@ def reports():
     return []
 
 
-def heard(reports: list, wanted: int, seconds: float = 60) -> list:
-    end = time.monotonic() + seconds
-    while len(reports) < wanted and time.monotonic() < end:
-        time.sleep(0.01)
-    return reports
+def heard(reports: list, wanted: int) -> list:
+    return wait_until(lambda: len(reports) >= wanted and reports, f"report number {wanted}")
 
 
 @pytest.mark.parametrize(
@@ -474,36 +467,16 @@ def _crash(number: int) -> Crash:
 
 # From without: the real server
 
-STARTED = (
-    "import sys, pathlib; from varfocus.app import server; from varfocus.cli import main; "
-    "folder = pathlib.Path(sys.argv[1]); server.static_folder = lambda: folder; "
-    "sys.exit(main(sys.argv[2:]))"
-)
-"""``varfocus app`` with a page that need not be built."""
-
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory) -> Iterator[tuple[str, int, str]]:
     """Start ``varfocus app`` and yield host, port and token."""
     static = tmp_path_factory.mktemp("static")
-    (static / "index.html").write_text("<title>varfocus</title>")
-    command = [sys.executable, "-c", STARTED, str(static), "app", "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().strip()
+    (static / "index.html").write_text(STATIC)
+    with page_served(static=static) as url:
         host, _, rest = url.removeprefix("http://").partition(":")
         port, _, token = rest.partition("/?token=")
-        _await(host, int(port))
         yield host, int(port), token
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)
-
-
-def _await(host: str, port: int) -> None:
-    for _ in range(600):
-        with contextlib.suppress(OSError), socket.create_connection((host, port), 1):
-            return
-        time.sleep(0.1)
 
 
 def cookie_of(address) -> str:
@@ -603,7 +576,7 @@ def test_requests_over_the_wire(address, name) -> None:
     assert is_alive(address)
 
 
-def upload(address, length: str, sent: int, pause: float = 0.0) -> bytes:
+def upload(address, length: str, sent: int) -> bytes:
     host, port, _ = address
     head = (
         f"PUT /api/upload?name=a.png HTTP/1.1\r\nhost: {host}:{port}\r\n"
@@ -614,7 +587,6 @@ def upload(address, length: str, sent: int, pause: float = 0.0) -> bytes:
         with contextlib.suppress(OSError):
             for _ in range(sent):
                 line.sendall(b"\0" * 1024)
-                time.sleep(pause)
             line.shutdown(socket.SHUT_WR)
             line.settimeout(20)
             return line.recv(65536)

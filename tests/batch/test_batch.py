@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +19,8 @@ import pytest
 import tifffile
 from PIL import Image
 
-from command_line import files_below, varfocus
+from command_line import files_below, varfocus, write_pictures
+from processes import PATIENCE, running, wait_until
 from varfocus import batch, simulate
 from varfocus.batch import pool as pools
 from varfocus.batch.dispatch import locked
@@ -30,9 +30,6 @@ from varfocus.batch.task import RetryPolicy, task_for
 from varfocus.batch.watch import arrivals
 from varfocus.errors import InputError, NoFramesError, OutputError, ParameterError
 from varfocus.job import Job, to_command
-
-PATIENCE = 240
-"""Seconds after which a test that waits for processes gives up; the machine may be busy."""
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +49,7 @@ def write_stacks(root: Path, images: np.ndarray, n: int) -> tuple[set[str], set[
             tifffile.imwrite(path, shifted, photometric="minisblack")
         else:
             name = f"folders/well{k:03d}"
-            (root / name).mkdir(parents=True)
-            for j, frame in enumerate(shifted):
-                Image.fromarray(frame).save(root / name / f"f{j}.png")
+            write_pictures(root / name, shifted, "f")
             path = root / name / "f3.png"
         if k % 6 in (2, 5):
             path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
@@ -497,31 +492,6 @@ def test_stacks_wait_for_memory_and_share_the_processors():
 
 
 # The batch itself is interrupted
-
-
-@contextmanager
-def running(*arguments, cwd=None):
-    """Run a command while the block looks on."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "varfocus", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        cwd=cwd,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def wait_until(what, reason: str, process: subprocess.Popen | None = None) -> None:
-    end = time.monotonic() + PATIENCE
-    while not what():
-        if process is not None and process.poll() is not None:
-            raise AssertionError(f"no {reason}: {process.communicate()[0]}")
-        assert time.monotonic() < end, f"{reason}, within {PATIENCE} s"
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])

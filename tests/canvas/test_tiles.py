@@ -13,7 +13,7 @@ import pytest
 import tifffile
 from PIL import Image, ImageCms
 
-from command_line import varfocus
+from command_line import varfocus, write_pictures
 from result_folders import ROOM, in_small_tiles
 from varfocus import engine, plan, read_stack, reconstruct, reconstruct_into
 from varfocus.canvas import budget
@@ -214,8 +214,7 @@ def test_what_cannot_be_done_in_tiles(stack, small_plans, monkeypatch):
 
 @needs_engine
 def test_frames_without_parts_are_unpacked(stack, whole, tmp_path):
-    for k, frame in enumerate(stack):
-        Image.fromarray(frame).save(tmp_path / f"{k}.png")
+    write_pictures(tmp_path, stack)
     frames = read_stack(tmp_path).with_focus(stack.focus, "um")
     done = in_small_tiles(frames, plain(edges="off"), tmp_path / "out")
     as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tifffile
 
+from command_line import write_pictures
 from extra_samples import write_video
 from image_samples import noise
 from varfocus.errors import (
@@ -146,11 +147,8 @@ def test_other_zip_files(tmp_path):
 
 
 def test_pictures_count_more_than_what_lies_beside_them(tmp_path):
-    from PIL import Image
-
     frames = noise((3, 11, 19))
-    for k, frame in enumerate(frames):
-        Image.fromarray(frame).save(tmp_path / f"{k}.png")
+    write_pictures(tmp_path, frames)
     np.save(tmp_path / "other.npy", pixels())
     (tmp_path / "clip.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + b"\0" * 100)
     (tmp_path / "raw.cr2").write_bytes(b"II*\0\x10\0\0\0CR\x02\0")

@@ -13,9 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
-from command_line import RESULTS, files_below, varfocus_process
+from command_line import RESULTS, files_below, varfocus_process, write_pictures
 from varfocus import simulate
 from varfocus.export import atomic
 
@@ -24,10 +23,8 @@ OPTIONS = ("--method", "classic", "--threads", "1")
 
 @pytest.fixture(scope="module")
 def shots(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shots")
-    for k, frame in enumerate(simulate("cone", shape=(120, 160), n=5).frames):
-        Image.fromarray(frame).save(folder / f"{k}.png")
-    return folder
+    frames = simulate("cone", shape=(120, 160), n=5).frames
+    return write_pictures(tmp_path_factory.mktemp("shots"), frames)
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import warnings
 import numpy as np
 import psutil
 import pytest
-from PIL import Image
 
+from command_line import write_pictures
 from varfocus import read_stack, reconstruct, simulate
 from varfocus.errors import InputError, VarfocusWarning
 
@@ -18,8 +18,7 @@ GROWTH = 24 << 20
 def soak(folder, times: int) -> int:
     """Reconstruct `times` times, from files and from memory; return by how much memory grew."""
     scene = simulate("steps", shape=(96, 104), n=6).frames
-    for k, frame in enumerate(scene):
-        Image.fromarray(frame).save(folder / f"{k}.png")
+    write_pictures(folder, scene)
     flat = np.zeros((5, 40, 40), np.uint8)
     process, after_warming = psutil.Process(), 0
     for k in range(times):

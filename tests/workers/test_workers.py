@@ -7,18 +7,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 
+from parrot import __file__ as parrot_file
+from processes import PATIENCE, wait_until
 from varfocus.progress import throttled
 from varfocus.workers import Limits, Lost, Watch, Worker
-
-PATIENCE = 120.0
-"""Seconds after which a process is given up; the machine may be busy."""
 
 
 @contextlib.contextmanager
@@ -31,12 +30,8 @@ def parrot() -> Iterator[Worker]:
 
 
 def answer(watch: Watch):
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        message = watch.receive(0.1)
-        if message is not None:
-            return message
-    raise AssertionError("no answer")
+    heard = wait_until(lambda: [m for m in [watch.receive(0.1)] if m is not None], "answer")
+    return heard[0]
 
 
 def patient(worker: Worker, **limits: float) -> Watch:
@@ -112,11 +107,12 @@ def test_a_process_that_takes_too_much_memory_is_lost():
 
 def test_a_worker_does_not_outlive_its_supervisor():
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from varfocus.workers import Worker; "
-        "worker = Worker('parrot'); worker.send('hang'); "
+        "import sys; sys.path.insert(0, sys.argv[1]); from varfocus.workers import *; "
+        "worker = Worker('parrot'); worker.send('here'); "
+        "assert Watch(worker, Limits(silence=100)).receive(100) == 'here'; worker.send('hang'); "
         "print(worker._process.pid, flush=True); import time; time.sleep(600)"
     )
-    command = [sys.executable, "-c", code, os.path.dirname(__file__)]  # noqa: PTH120
+    command = [sys.executable, "-c", code, str(Path(parrot_file).parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as supervisor:
         child = psutil.Process(int(supervisor.stdout.readline()))
         supervisor.kill()

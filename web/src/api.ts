@@ -122,6 +122,8 @@ export class Refusal extends Error {}
 
 async function checked(response: Response): Promise<Response> {
   if (response.ok) return response;
+  // Overtaken by a newer request of our own, which brings the answer: as if it had been aborted.
+  if (response.status === 409) throw new DOMException("overtaken", "AbortError");
   let message = `${response.status} ${response.statusText}`;
   try {
     message = ((await response.json()) as { message: string }).message;

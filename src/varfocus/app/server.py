@@ -26,7 +26,7 @@ import varfocus
 from varfocus.app import schema
 from varfocus.app.guard import Guard
 from varfocus.app.tiles import TILE, read_tile
-from varfocus.app.workspace import Workspace
+from varfocus.app.workspace import SupersededError, Workspace
 from varfocus.errors import InputError, ParameterError, TooLargeError, VarfocusError
 from varfocus.export import images
 from varfocus.export.products import PRODUCTS
@@ -356,7 +356,8 @@ def application(page: Page, token: str, hosts: tuple[str, ...]) -> ASGIApp:
 async def _refused(_: Request, error: Exception) -> Response:
     """Answer in the words of the command line."""
     assert isinstance(error, VarfocusError)
-    status = 413 if isinstance(error, TooLargeError) else 400
+    overtaken = isinstance(error, SupersededError)
+    status = 413 if isinstance(error, TooLargeError) else 409 if overtaken else 400
     return JSONResponse({"message": str(error)}, status)
 
 

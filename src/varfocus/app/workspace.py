@@ -54,6 +54,10 @@ KEPT_RESULTS = 8
 """Results that stay available for comparison."""
 
 
+class SupersededError(InputError):
+    """A request that was overtaken by a newer one; nobody waits for its answer any more."""
+
+
 @dataclass(frozen=True)
 class PageFrame:
     """A frame as the page knows it.
@@ -516,9 +520,8 @@ class Workspace:
         if message["kind"] == "failed":
             future.set_exception(InputError(message["message"]))
         elif message["kind"] == "dropped":
-            future.set_exception(
-                InputError("received a newer request", "and answered that instead")
-            )
+            words = ("received a newer request of this kind", "expected one at a time")
+            future.set_exception(SupersededError(*words))
         else:
             future.set_result(message)
 
