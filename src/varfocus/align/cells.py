@@ -125,16 +125,16 @@ def measured(F: Grey, M: Grey, side: int, corner: tuple[int, int] = (0, 0)) -> C
     corner : (int, int)
         Position (x, y) of the first pixel.
     """
-    S = 0.5 * (F + M)
+    S = np.float32(0.5) * (F + M)
     bend = _laplacian(S)
     features = np.stack(
         [
-            _cut(0.5 * (S[:, 2:-2, 3:-1] - S[:, 2:-2, 1:-3]), side),
-            _cut(0.5 * (S[:, 3:-1, 2:-2] - S[:, 1:-3, 2:-2]), side),
+            _cut(np.float32(0.5) * (S[:, 2:-2, 3:-1] - S[:, 2:-2, 1:-3]), side),
+            _cut(np.float32(0.5) * (S[:, 3:-1, 2:-2] - S[:, 1:-3, 2:-2]), side),
             _cut(bend[:, 1:-1, 1:-1], side),
             _cut(_laplacian(bend), side),
-            _cut(0.5 * (bend[:, 1:-1, 2:] - bend[:, 1:-1, :-2]), side),
-            _cut(0.5 * (bend[:, 2:, 1:-1] - bend[:, :-2, 1:-1]), side),
+            _cut(np.float32(0.5) * (bend[:, 1:-1, 2:] - bend[:, 1:-1, :-2]), side),
+            _cut(np.float32(0.5) * (bend[:, 2:, 1:-1] - bend[:, :-2, 1:-1]), side),
             _cut(S[:, 2:-2, 2:-2], side),
             _cut((M - F)[:, 2:-2, 2:-2], side),
         ],
@@ -229,7 +229,7 @@ def root_mean_square(moment: Array, model: str, shape: tuple[int, int]) -> Array
     """Return √mean |B δ|² over a frame, in pixels, from E δδᵀ of shape ``(…, p, p)``."""
     B = columns_at(grid(shape), model, shape)
     mean = np.einsum("mia,mib->ab", B, B) / len(B)
-    return np.sqrt(np.maximum(np.einsum("...ab,ab->...", moment, mean), 0.0))
+    return np.asarray(np.sqrt(np.maximum(np.einsum("...ab,ab->...", moment, mean), 0.0)))
 
 
 def _laplacian(S: Grey) -> Grey:

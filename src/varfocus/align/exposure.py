@@ -68,7 +68,7 @@ def steady(thumbs: list[NDArray[np.float32]], reference: int) -> bool:
 
 def gains(
     thumbs: list[NDArray[np.float32]], matrices: NDArray[np.float64], reference: int
-) -> NDArray[np.float64]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the factor on each channel that gives every frame the light of the reference.
 
     Parameters
@@ -82,11 +82,14 @@ def gains(
 
     Returns
     -------
-    ndarray of shape (n, C)
+    gains : ndarray of shape (n, C)
         1 where too few cells can be compared.
+    errors : ndarray of shape (n, C)
+        Standard errors of their logarithms, from how much cells differ.
     """
     fixed = thumbs[reference]
     found = np.ones((len(thumbs), fixed.shape[2]))
+    errors = np.zeros_like(found)
     for k, (thumb, matrix) in enumerate(zip(thumbs, matrices, strict=True)):
         box = overlap(matrix, fixed.shape)
         if k == reference or box is None:
@@ -96,8 +99,11 @@ def gains(
             there = _cells(_warped(thumb[..., c], matrix, box))
             usable = (np.minimum(here, there) > DARKEST) & (np.maximum(here, there) < BRIGHTEST)
             if np.count_nonzero(usable) >= FEWEST_CELLS:
-                found[k, c] = np.exp(robust_mean(np.log(here[usable] / there[usable])))
-    return found
+                ratios = np.log(here[usable] / there[usable])
+                found[k, c] = np.exp(robust_mean(ratios))
+                spread = 1.4826 * np.median(np.abs(ratios - np.median(ratios)))
+                errors[k, c] = spread / np.sqrt(len(ratios))
+    return found, errors
 
 
 def to_thumb(matrix: Matrix, factor: int) -> Matrix:

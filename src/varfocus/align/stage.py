@@ -439,9 +439,9 @@ def _equalised(found: Alignment, seen: Look) -> Alignment:
         return found
     factor = seen.factor * exposure.THUMB
     matrices = np.stack([exposure.to_thumb(m, factor) for m in found.matrices])
-    gains = exposure.gains(seen.thumbs, matrices, found.reference)
+    gains, errors = exposure.gains(seen.thumbs, matrices, found.reference)
     for k in found.left_out:
         gains[k] = 1.0
-    if np.abs(np.log(gains)).max() < exposure.STEADY:
+    if (np.abs(np.log(gains)) < exposure.STEADY + SURE * errors).all():
         return found
     return replace(found, gains=gains)

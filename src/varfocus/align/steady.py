@@ -98,7 +98,8 @@ def _alike(thumbs: Grey) -> NDArray[np.float64]:
     flat = flat - flat.mean(axis=1, keepdims=True)
     size = np.sqrt(np.maximum(np.einsum("np,np->n", flat, flat), 1e-12))
     pairs = np.einsum("np,np->n", flat[:-1], flat[1:]) / (size[:-1] * size[1:])
-    return np.maximum(np.append(pairs, -1.0), np.append(-1.0, pairs)).astype(np.float64)
+    before, after = np.append(-1.0, pairs), np.append(pairs, -1.0)
+    return np.asarray(np.maximum(before, after), np.float64)
 
 
 @dataclass(frozen=True)
