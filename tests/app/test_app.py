@@ -228,9 +228,8 @@ def test_a_saved_result_of_a_function_opens_without_its_curves(
     made.save(tmp_path / "result")
     monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
     page = server.Page(load_result(tmp_path / "result"))
-    with TestClient(server.application(page, TOKEN, (HOST,)), base_url=f"http://{HOST}") as client:
-        client.get(f"/?token={TOKEN}")
-        version = wait_for(client, 60, "saved result")["version"]
+    with client_of(page) as client:
+        version = finished_result(client)["version"]
         tile = client.get(f"/api/results/{version}/depth/full/0/0/0").content
         np.testing.assert_array_equal(np.frombuffer(tile, np.float32), made.depth.ravel())
         assert client.get(f"/api/results/{version}/curve?x=20&y=30").status_code < 500

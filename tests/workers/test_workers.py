@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-
 from parrot import __file__ as parrot_file
+
 from processes import PATIENCE, wait_until
 from varfocus.progress import throttled
 from varfocus.workers import Limits, Lost, Watch, Worker
