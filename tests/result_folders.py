@@ -50,6 +50,13 @@ def result_of(
     )
 
 
+def with_maps(result: Result, **maps) -> Result:
+    """Return the same result with some of its maps replaced."""
+    names = ("depth", "confidence", "fused", "source", "uncertainty")
+    known = {name: getattr(result, name) for name in names}
+    return replace(result, products=Given(**(known | maps)))
+
+
 def saved_of(folder: Path, depth, **about) -> SavedResult:
     """Return the same, written and read back."""
     result_of(depth, **about).save(folder)

@@ -123,7 +123,7 @@ def test_what_does_not_count_is_unknown_and_nothing_else_changes(scene, tmp_path
     [
         (np.full((48, 63), 255, np.uint8), "63×48"),
         (np.zeros((48, 64), np.uint8), "black everywhere"),
-        (None, "no file"),
+        (None, "is not a file"),
     ],
 )
 def test_masks_that_cannot_be_are_refused(tmp_path, mask, words):

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 from io import BytesIO
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from PIL import Image
 
 import varfocus
 from command_line import RESULTS, files_below, read_png
+from result_folders import with_maps
 from varfocus import export
 from varfocus.app.jobs import about_maps
 from varfocus.app.server import offered
@@ -21,7 +22,14 @@ from varfocus.export import atomic, figures, images
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.figures import Panel, panels, preview
 from varfocus.export.result_files import picture_suffix
-from varfocus.params import AlignParams, AreaParams, ClassicParams, FuseParams, Params
+from varfocus.params import (
+    AlignParams,
+    AreaParams,
+    ClassicParams,
+    FuseParams,
+    Params,
+    SharpnessParams,
+)
 from varfocus.pipeline import run
 from varfocus.stack import FocusStack
 
@@ -89,12 +97,12 @@ def test_fused_pictures_keep_every_bit(rng, dtype, suffix, channels, tmp_path):
 def test_unknown_depth_stays_unknown(result, tmp_path):
     depth = result.depth.copy()
     depth[3, 4] = np.nan
-    written = replace(result, depth=depth).save(tmp_path)
+    written = with_maps(result, depth=depth).save(tmp_path)
     np.testing.assert_array_equal(tifffile.imread(written["depth"]), depth)
     record = json.loads(written["run"].read_text())
     assert record["depth"]["unknown_pixels"] == 1
     assert record["depth"]["minimum"] == pytest.approx(np.nanmin(depth))
-    nothing = replace(result, depth=np.full_like(depth, np.nan)).save(tmp_path, overwrite=True)
+    nothing = with_maps(result, depth=np.full_like(depth, np.nan)).save(tmp_path, overwrite=True)
     assert json.loads(nothing["run"].read_text())["depth"]["minimum"] is None
 
 
@@ -139,7 +147,7 @@ def test_run_record_of_a_classical_run_with_defaults(frames, tmp_path):
     assert record["depth"]["unit"] == "frames"
     assert record["depth"]["direction"].startswith("grows from the first frame")
     assert Params.from_keywords(**record["parameters"]) == result.params
-    stages = (ClassicParams, AlignParams, FuseParams, AreaParams)
+    stages = (ClassicParams, AlignParams, FuseParams, AreaParams, SharpnessParams)
     names = {f.name for stage in stages for f in fields(stage)}
     assert set(record["parameters"]) == {"method"} | names
 
@@ -180,7 +188,7 @@ def test_a_file_that_has_gone_is_no_reason_to_fail(frames, tmp_path):
 
 def test_the_standard_error_is_written_where_it_is_known(result, tmp_path):
     error = np.linspace(0, 1, result.depth.size, dtype=np.float32).reshape(result.depth.shape)
-    written = replace(result, uncertainty=error).save(tmp_path)
+    written = with_maps(result, uncertainty=error).save(tmp_path)
     np.testing.assert_array_equal(tifffile.imread(written["uncertainty"]), error)
     result.save(tmp_path, overwrite=True)  # a method that does not know it
     assert not (tmp_path / "uncertainty.tif").exists()
@@ -272,7 +280,7 @@ def test_overwriting_when_asked(result, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     result.save(tmp_path)
     first = (tmp_path / "depth.tif").read_bytes()
-    replace(result, depth=result.depth + 1).save(tmp_path, overwrite=True)
+    with_maps(result, depth=result.depth + 1).save(tmp_path, overwrite=True)
     assert (tmp_path / "depth.tif").read_bytes() != first
     np.testing.assert_array_equal(tifffile.imread(tmp_path / "depth.tif"), result.depth + 1)
     assert files_below(tmp_path) == RESULTS | {"mine.txt"}
@@ -343,7 +351,7 @@ def test_panels_take_depth_and_photographs_of_any_type(rng, tmp_path):
 
 def test_uncertainty_is_written_by_methods_that_know_it(result, tmp_path):
     known = np.linspace(0.1, 0.4, result.depth.size, dtype=np.float32).reshape(result.depth.shape)
-    written = replace(result, uncertainty=known).save(tmp_path)
+    written = with_maps(result, uncertainty=known).save(tmp_path)
     np.testing.assert_array_equal(tifffile.imread(written["uncertainty"]), known)
     result.save(tmp_path, overwrite=True)
     assert files_below(tmp_path) == RESULTS  # that of the earlier run would not belong to this one
@@ -354,7 +362,7 @@ def test_every_file_of_a_result_is_explained():
     names = export.file_names(np.dtype(np.uint8))
     assert list(names) == list(export.RESULT_FILES)
     texts = {
-        "README.md": (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8"),
+        "README.md": (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8"),
         "Result.save": varfocus.Result.save.__doc__,
     }
     for place, text in texts.items():

@@ -11,7 +11,7 @@ from scipy import ndimage
 
 import varfocus as vf
 from command_line import files_below, varfocus, write_frames
-from result_folders import result_of
+from result_folders import result_of, with_maps
 from varfocus import curve
 from varfocus.contrast import box_mean, mlap
 from varfocus.curve import coordinate
@@ -117,7 +117,7 @@ def test_names_cannot_break_the_page(tmp_path, capsys, scene):
 def test_warnings_and_unknown_pixels_are_shown(result):
     depth = result.depth.copy()
     depth[:32] = np.nan
-    text = page_of(replace(result, depth=depth, warnings=("beware of <this>",)))
+    text = page_of(replace(with_maps(result, depth=depth), warnings=("beware of <this>",)))
     assert "beware of &lt;this&gt;" in text
     assert "50.0% of the pixels are unknown" in text
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from command_line import files_below, varfocus, write_frames
-from varfocus import errors, reconstruct, simulate
+from varfocus import engine, errors, reconstruct, simulate
 from varfocus.align import align
 from varfocus.energy import ContrastTerm
 from varfocus.errors import NoContrastError, NotFiniteError, SolverError
@@ -187,9 +187,9 @@ def test_scrambled_frames_are_reported():
 
 
 @pytest.mark.parametrize("solver", sorted(MINIMISERS))
-@pytest.mark.parametrize("engine", ["kernels", "array code"])
-def test_a_diverging_solver_is_caught_with_its_last_good_iterate(solver, engine, monkeypatch):
-    if engine == "array code":
+@pytest.mark.parametrize("by", ["kernels", "array code"])
+def test_a_diverging_solver_is_caught_with_its_last_good_iterate(solver, by, monkeypatch):
+    if by == "array code":
         monkeypatch.setattr(engine, "in_use", lambda: False)
     a = np.random.default_rng(5).normal(size=(9, 24, 31)).astype(np.float32)
     a[:, 3, 4] = 3e38  # finite, and its energy is not
