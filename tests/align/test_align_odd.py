@@ -50,7 +50,7 @@ def odd_stack(seed: int) -> np.ndarray:
     height, width = SIDES[
         int(rng.integers(3)) if rng.random() < 0.7 else int(rng.integers(len(SIDES)))
     ]
-    n = int(rng.integers(2, 9))
+    n = int(rng.integers(2, 6))
     y, x = np.mgrid[:height, :width]
     texture = ndimage.gaussian_filter(rng.random((height, width)), 1.5, mode="wrap")
     texture = (texture - texture.min()) / max(float(np.ptp(texture)), 1e-9)
