@@ -59,7 +59,7 @@ def test_every_kernel_is_run(monkeypatch):
         for options in RUNS:
             result = reconstruct(frames, **options)
             assert np.isfinite(result.depth).all()
-            assert result.fused.shape == frames.shape[1:]
+            assert result.fused.shape[:2] == result.depth.shape
         reconstruct(np.tile(frames[:5, ..., 0], (1, 3, 3)), method="paper", align="none")  # coarser
     assert names - called == set()
 
