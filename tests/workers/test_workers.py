@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -136,3 +138,28 @@ def test_throttled_progress_keeps_the_beginning_and_the_end_of_every_stage():
             progress(stage, done, 100)
     ends = [(stage, done, 100) for stage in ("reading", "solving") for done in (0, 100)]
     assert heard == ends
+
+
+def test_a_worker_can_be_killed_by_several_threads_while_it_is_listened_to():
+    raised = []
+
+    def listen(worker: Worker) -> None:
+        watch = patient(worker)
+        try:
+            while True:
+                watch.receive(1.0)
+        except Lost:
+            worker.kill()
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    for k in range(20):
+        worker = Worker("parrot")
+        worker.send("hang" if k % 2 else "here")
+        listener = threading.Thread(target=listen, args=(worker,))
+        listener.start()
+        time.sleep(0.005 * k)
+        worker.kill()
+        listener.join()
+    assert raised == []

@@ -58,13 +58,17 @@ class JobQueue:
     ) -> None:
         self._report, self._most_silent = report, most_silent
         self._arguments = ("--background",) if background else ()
+        self._changing = threading.RLock()
         self._start()
 
     def _start(self) -> None:
         self._worker = Worker("varfocus.app.process", *self._arguments)
         self._waiting: dict[int, None] = {}
         held = self._worker, self._waiting
-        threading.Thread(target=self._listen, args=held, name="varfocus-queue", daemon=True).start()
+        self._listener = threading.Thread(
+            target=self._listen, args=held, name="varfocus-queue", daemon=True
+        )
+        self._listener.start()
 
     def _listen(self, worker: Worker, waiting: dict[int, None]) -> None:
         watch = Watch(worker, Limits(silence=self._most_silent))
@@ -80,12 +84,18 @@ class JobQueue:
                 self._report(message)
         except Lost as lost:
             worker.kill()
-            if worker is self._worker and waiting:  # not ended by us
-                jobs = list(waiting)
-                self._start()
-                words = f"The process that did the work {lost}.\n{REMEDIES[lost.cause]}"
-                for job in jobs:
-                    self._report({"id": job, "kind": "failed", "message": words})
+            self._replace(worker, lost)
+
+    def _replace(self, worker: Worker, lost: Lost) -> None:
+        """Start another process for one that was lost, and report what it was doing as failed."""
+        with self._changing:
+            if worker is not self._worker or not self._waiting:  # ended by us, or idle
+                return
+            jobs = list(self._waiting)
+            self._start()
+        words = f"The process that did the work {lost}.\n{REMEDIES[lost.cause]}"
+        for job in jobs:
+            self._report({"id": job, "kind": "failed", "message": words})
 
     def send(self, job: Any) -> None:
         """Hand over a job of `varfocus.app.jobs`.
@@ -95,26 +105,32 @@ class JobQueue:
         TooLargeError
             If too many are waiting already.
         """
-        if len(self._waiting) >= MOST_WAITING:
-            raise TooLargeError(
-                f"received a request while {len(self._waiting)} others wait",
-                f"expected at most {MOST_WAITING} at a time",
-                "Wait until the present work is done, or cancel it.",
-            )
-        if not self._worker.alive and not self._waiting:  # it ended while idle
-            self._start()
-        self._waiting[job.id] = None
-        self._worker.send(job)
+        with self._changing:
+            if len(self._waiting) >= MOST_WAITING:
+                raise TooLargeError(
+                    f"received a request while {len(self._waiting)} others wait",
+                    f"expected at most {MOST_WAITING} at a time",
+                    "Wait until the present work is done, or cancel it.",
+                )
+            if not self._worker.alive and not self._waiting:  # it ended while idle
+                self._start()
+            self._waiting[job.id] = None
+            self._worker.send(job)
 
     def restart(self) -> None:
         """Stop whatever is being done, at once, and begin anew."""
-        old, dropped = self._worker, list(self._waiting)
-        self._start()
+        with self._changing:
+            old, listener, dropped = self._worker, self._listener, list(self._waiting)
+            self._start()
         old.kill()
+        listener.join()  # so that nothing is heard of a job after it was dropped
         for job in dropped:
             self._report({"id": job, "kind": "dropped"})
 
     def stop(self) -> None:
-        """End the process for good."""
-        self._waiting.clear()
-        self._worker.kill()
+        """End the process for good; nothing is reported any more."""
+        with self._changing:
+            self._waiting.clear()
+            listener = self._listener
+            self._worker.kill()
+        listener.join()

@@ -60,6 +60,7 @@ class Worker:
             start_new_session=True,
             env=os.environ | {"PYTHONPATH": _import_path()} | dict(environment or {}),
         )
+        self._killed, self._closing = False, threading.Lock()
         # A pipe holds a limited amount: neither end must wait for the other to read.
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -96,7 +97,7 @@ class Worker:
             content = self._inbox.get(timeout=seconds)
         except queue.Empty:
             return None
-        if content is None:
+        if content is None or self._killed:
             self._inbox.put(None)  # it stays gone
             raise EOFError
         return pickle.loads(content)
@@ -116,14 +117,19 @@ class Worker:
         return cast(int, info.rss - getattr(info, "shared", 0))
 
     def kill(self) -> None:
-        """End it at once, whatever it does; frozen processes too."""
+        """End it at once, whatever it does; frozen processes too.
+
+        What it has said, and nobody has heard yet, is dropped.
+        """
+        self._killed = True
         self._process.kill()
         self._process.wait()
         self._outbox.put(None)
-        for stream in (self._process.stdin, self._process.stdout, self._printed):
-            assert stream is not None
-            with contextlib.suppress(OSError):
-                stream.close()
+        with self._closing:  # several threads may want its end
+            for stream in (self._process.stdin, self._process.stdout, self._printed):
+                assert stream is not None
+                with contextlib.suppress(OSError):
+                    stream.close()
 
     def how_it_ended(self) -> tuple[str, str]:
         """Return how it ended, such as "signal SIGKILL", and the last output it printed."""
