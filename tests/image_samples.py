@@ -59,6 +59,16 @@ def png_chunk(kind, content):
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)
 
 
+def png(head, rows):
+    """A PNG of filtered rows; `head` is width, height, bits, kind of colour and three methods."""
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + png_chunk(b"IHDR", struct.pack(">IIBBBBB", *head))
+        + png_chunk(b"IDAT", zlib.compress(b"".join(rows)))
+        + png_chunk(b"IEND", b"")
+    )
+
+
 def grey_png(values, bits):
     """A PNG of 1, 2 or 4 bits, which no library at hand writes as such."""
     height, width = values.shape
@@ -67,13 +77,7 @@ def grey_png(values, bits):
         digits = "".join(f"{v:0{bits}b}" for v in row)
         digits += "0" * (-len(digits) % 8)
         rows.append(b"\0" + int(digits, 2).to_bytes(len(digits) // 8, "big"))
-    head = struct.pack(">IIBBBBB", width, height, bits, 0, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + png_chunk(b"IHDR", head)
-        + png_chunk(b"IDAT", zlib.compress(b"".join(rows)))
-        + png_chunk(b"IEND", b"")
-    )
+    return png((width, height, bits, 0, 0, 0, 0), rows)
 
 
 def interlaced_png(pixels):
@@ -82,13 +86,7 @@ def interlaced_png(pixels):
     starts = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2))
     passes = [pixels[y::dy, x::dx] for y, x, dy, dx in (*starts, (1, 0, 2, 1))]
     rows = (b"\0" + row.tobytes() for part in passes if part.size for row in part)
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 1)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + png_chunk(b"IHDR", head)
-        + png_chunk(b"IDAT", zlib.compress(b"".join(rows)))
-        + png_chunk(b"IEND", b"")
-    )
+    return png((width, height, 8, 2, 0, 0, 1), rows)
 
 
 def exif(orientation):

@@ -104,15 +104,19 @@ def test_the_judge_sees_who_is_on_the_wrong_side():
     )
 
 
-@pytest.mark.skipif(not engine.available, reason="the native engine is not built")
-@pytest.mark.parametrize("channels", [1, 3])
-def test_the_kernel_is_the_array_code(channels):
-    patch, _, _ = layered(seed=2, channels=channels)
+def engines_agree(patch):
     fast = (*judge(patch, 0.04), plain_error(patch, 0.04))
     with engine.switched_off():
         slow = (*judge(patch, 0.04), plain_error(patch, 0.04))
     for one, other in zip(fast, slow, strict=True):
         np.testing.assert_allclose(one, other, atol=2e-5)
+
+
+@pytest.mark.skipif(not engine.available, reason="the native engine is not built")
+@pytest.mark.parametrize("channels", [1, 3])
+def test_the_kernel_is_the_array_code(channels):
+    patch, _, _ = layered(seed=2, channels=channels)
+    engines_agree(patch)
 
 
 @pytest.mark.skipif(not engine.available, reason="the native engine is not built")
@@ -127,11 +131,7 @@ def test_the_kernel_is_the_array_code_with_many_layers():
     label = np.where(np.hypot(y - 30, x - 24) < 8, near, far)
     sigma = np.abs(np.arange(5.0)[:, None] - np.arange(5.0)[None]).astype(np.float32)
     patch = Patch(frames.astype(np.float32), label, near, far, sigma)
-    fast = (*judge(patch, 0.04), plain_error(patch, 0.04))
-    with engine.switched_off():
-        slow = (*judge(patch, 0.04), plain_error(patch, 0.04))
-    for one, other in zip(fast, slow, strict=True):
-        np.testing.assert_allclose(one, other, atol=2e-5)
+    engines_agree(patch)
 
 
 @pytest.mark.skipif(not engine.available, reason="the native engine is not built")

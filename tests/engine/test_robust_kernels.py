@@ -308,11 +308,15 @@ def test_a_memory_limit_means_bands_before_it_means_another_method():
     np.testing.assert_array_equal(within.index, whole.index)
 
 
-def test_engine_and_array_code_find_the_same(scene):
-    stack, params = FocusStack.from_array(scene.frames), Params.from_keywords("robust")
-    fast = estimate(stack, params)
+@pytest.fixture(scope="module")
+def slow(scene):
+    """What the array code finds, which is the same for every instruction set."""
     with engine.switched_off():
-        slow = estimate(stack, params)
+        return estimate(FocusStack.from_array(scene.frames), Params.from_keywords("robust"))
+
+
+def test_engine_and_array_code_find_the_same(scene, slow):
+    fast = estimate(FocusStack.from_array(scene.frames), Params.from_keywords("robust"))
     close = np.abs(fast.index - slow.index) < 0.01
     assert close.mean() > 0.98
     # Both look at the label nearest to a depth, which may lie half-way between two.
