@@ -79,8 +79,8 @@ def test_index_is_the_inverse_of_interpolated_focus(flip: int) -> None:
 @pytest.mark.parametrize(
     ("near", "far", "n", "spacing", "word"),
     [
-        (0.1, 0.5, 1, "distance", "n:"),
-        (0.1, 0.5, 2.5, "distance", "n:"),
+        (0.1, 0.5, 1, "distance", "n = "),
+        (0.1, 0.5, 2.5, "distance", "n = "),
         (0.0, 0.5, 5, "distance", "near"),
         (0.5, 0.5, 5, "distance", "far"),
         (0.1, 0.5, 5, "log", "spacing"),

@@ -88,7 +88,7 @@ def test_same_seed_same_bits() -> None:
         ({"shape": (0, 5)}, "shape"),
         ({"shape": (5,)}, "shape"),
         ({"shape": "big"}, "shape"),
-        ({"n": 1}, "n:"),
+        ({"n": 1}, "n = "),
         ({"seed": -1}, "seed"),
         ({"noise": -1.0}, "noise"),
         ({"kappa": np.inf}, "kappa"),

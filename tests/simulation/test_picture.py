@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy import ndimage
 
 from varfocus.errors import ParameterError
-from varfocus.simulation import make_texture, render_picture
+from varfocus.simulation import APERTURES, Camera, make_texture, render_picture
 from varfocus.simulation.canvas import Canvas
+from varfocus.simulation.hidden import hidden_background
 from varfocus.simulation.pertuz import defocus
-from varfocus.simulation.picture import fast_blur, filled
+from varfocus.simulation.picture import filled
 
 
 def test_a_slanted_surface_has_no_seams() -> None:
@@ -21,17 +21,43 @@ def test_a_slanted_surface_has_no_seams() -> None:
     np.testing.assert_allclose(flat.frames, 0.6, atol=1e-5)
 
 
-def test_occlusion() -> None:
+@pytest.mark.parametrize("aperture", APERTURES)
+def test_occlusion(aperture: str) -> None:
     picture, depth = np.zeros((40, 60), np.float32), np.full((40, 60), 0.9, np.float32)
     depth[:, :30] = 0.4
     picture[:, 30:] = 1
-    sim = render_picture(picture, depth, focus=[0.4, 0.9], noise=0, dtype="float32")
-    near_focus, far_focus = sim.frames
-    np.testing.assert_allclose(near_focus, picture, atol=1e-5)
-    # Behind the blurred foreground the background shines through as far as it is visible.
-    np.testing.assert_allclose(far_focus[:, :30], 0, atol=1e-5)
-    assert 0.3 < far_focus[20, 30] < 0.7
-    assert far_focus[20, 58] == pytest.approx(1, abs=1e-4)
+    camera = Camera(aperture=aperture)
+    made = render_picture(
+        picture, depth, focus=[0.4, 0.9], noise=0, max_blur=4, dtype="float32", camera=camera
+    )
+    near_focus, far_focus = made.frames
+    # A near object in focus hides what is behind it, up to its border.
+    np.testing.assert_allclose(near_focus, picture, atol=1e-4)
+    # Out of focus it is a veil, symmetric about its border: the background goes on behind it.
+    np.testing.assert_allclose(far_focus + far_focus[:, ::-1], 1, atol=2e-3)
+    assert 0.1 < far_focus[20, 27] < far_focus[20, 32] < 0.9
+    assert far_focus[20, 2] == pytest.approx(0, abs=1e-3)
+
+
+def test_nothing_shines_through_a_slanted_surface_in_front_of_another() -> None:
+    depth = np.full((64, 64), 1.0, np.float32)
+    depth[8:56, 8:56] = np.linspace(0.4, 0.7, 48, dtype=np.float32)
+    picture = np.where(depth < 1, 1.0, 0.0)
+    camera = Camera(aperture="disc")
+    made = render_picture(picture, depth, n=7, noise=0, max_blur=3, dtype="float32", camera=camera)
+    inside = made.frames[:, 22:42, 22:42]
+    np.testing.assert_allclose(inside, 1.0, atol=1e-3)
+
+
+def test_the_hidden_background_is_the_mirror_image_of_what_shows() -> None:
+    position = np.ones((4, 12))
+    position[:, :5] = 2.0
+    colour = np.arange(12, dtype=np.float32)[None, :, None] * np.ones((4, 1, 1), np.float32)
+    behind, hidden = hidden_background(colour, position, jump=0.5, reach=3)
+    np.testing.assert_array_equal(np.isfinite(hidden[0]), [False] * 2 + [True] * 3 + [False] * 7)
+    np.testing.assert_array_equal(hidden[:, 2:5], 1.0)
+    np.testing.assert_array_equal(behind[0, 2:5, 0], [8, 7, 6])  # pixel 5 is the first that shows
+    assert np.isnan(hidden_background(colour, np.ones((4, 12)), 0.5, 3)[1]).all()
 
 
 def test_in_focus_it_is_the_picture() -> None:
@@ -59,16 +85,6 @@ def test_holes_belong_to_the_background() -> None:
     depth = np.float32([[1, nan, nan, 2], [nan, 1, 3, nan], [nan] * 4])
     expected = [[1, 2, 2, 2], [1, 1, 3, 3], [1, 1, 3, 3]]
     np.testing.assert_array_equal(filled(depth), expected)
-
-
-@pytest.mark.parametrize("sigma", [0.5, 3.9, 4.0, 7.0, 9.0, 14.0])
-@pytest.mark.parametrize("shape", [(64, 80), (61, 83)])
-def test_fast_blur_is_a_gaussian(sigma: float, shape: tuple[int, int]) -> None:
-    image = np.random.default_rng(0).random((*shape, 2), dtype=np.float32)
-    expected = ndimage.gaussian_filter(image, (sigma, sigma, 0), truncate=4)
-    result = fast_blur(image, sigma)
-    assert result.shape == image.shape
-    assert (result - expected).std() < 0.01 * expected.std()
 
 
 def test_determinism_and_focus_default() -> None:

@@ -294,7 +294,7 @@ def test_csv_can_be_parsed(written):
 
 def test_markdown_shows_text_tables_and_pictures(written):
     text = (written[0] / "first.md").read_text(encoding="utf-8")
-    assert text.startswith("# First & <second>\n")
+    assert text.startswith("# First & &lt;second>\n")
     assert "| 1 | 2 | 3 |" in text
     assert "(plot.png)" in text
     index = (written[0] / "index.md").read_text(encoding="utf-8")

@@ -1,4 +1,6 @@
-"""Gaussian blur whose width may change from pixel to pixel, as defocus does.
+"""Blur whose width may change from pixel to pixel, as defocus does.
+
+With a Gaussian:
 
 out(p) = Σ_q w_σ(p)(q_y) w_σ(p)(q_x) image(p + q),  |q_y|, |q_x| ≤ radius,
 w_σ(m) = exp(−m²/2σ²) / Σ_{|j| ≤ radius} exp(−j²/2σ²),
@@ -6,6 +8,9 @@ w_σ(m) = exp(−m²/2σ²) / Σ_{|j| ≤ radius} exp(−j²/2σ²),
 with the σ of the *receiving* pixel and a mirrored border (edge pixel repeated). The window is
 square and the weights are even, so a pixel needs only the (radius + 1)² sums of its four mirror
 images, S(p): out = wᵀ S w. S does not depend on σ, hence all frames of a stack share it.
+
+Other apertures are computed for σ_j = j/4 px, and between the two next ones a pixel takes a mean
+with weights that give it exactly its σ².
 """
 
 from __future__ import annotations
@@ -14,8 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from varfocus.simulation.aperture import Aperture, spread
+
 RADIUS = 19
 """Half width of Pertuz's 39×39 window, in pixels."""
+
+STEP = 0.25
+"""Pixels between the σ for which apertures other than the Gaussian are computed."""
 
 _CHUNK = 192
 """Pixels handled at once: S then takes 0.3 MB and stays in the second-level cache."""
@@ -47,7 +57,7 @@ def gaussian_weights(sigma: Array, radius: int = RADIUS) -> Array:
     return weights
 
 
-def blur(image: Array, sigma: Array, radius: int = RADIUS) -> Array:
+def blur(image: Array, sigma: Array, radius: int = RADIUS, aperture: Aperture = "gauss") -> Array:
     """Blur an image with the standard deviation of every receiving pixel.
 
     Parameters
@@ -58,7 +68,9 @@ def blur(image: Array, sigma: Array, radius: int = RADIUS) -> Array:
         Standard deviation in pixels for each of n results; ``(n, 1, 1)`` means the same width
         everywhere, which is separable and faster.
     radius : int
-        Half width of the window in pixels.
+        Half width in pixels of the window in which the Gaussian is cut off.
+    aperture : str
+        Shape of the blur, see `varfocus.simulation.aperture`.
 
     Returns
     -------
@@ -67,6 +79,10 @@ def blur(image: Array, sigma: Array, radius: int = RADIUS) -> Array:
     """
     image = np.asarray(image, dtype=np.float32)
     sigma = np.asarray(sigma, dtype=np.float32)
+    if aperture != "gauss":
+        if sigma.shape[1:] == (1, 1):
+            return np.stack(list(spread(image, [float(s) for s in sigma[:, 0, 0]], aperture)))
+        return _between(image, sigma, aperture)
     if sigma.shape[1:] == (1, 1):
         return np.stack([uniform_blur(image, float(s), radius) for s in sigma[:, 0, 0]])
     if image.ndim == 2:
@@ -85,6 +101,18 @@ def uniform_blur(image: Array, sigma: float, radius: int = RADIUS) -> Array:
     kernel /= kernel.sum()
     rows = ndimage.correlate1d(image, kernel, axis=0, output=np.float32, mode="reflect")
     result: Array = ndimage.correlate1d(rows, kernel, axis=1, output=np.float32, mode="reflect")
+    return result
+
+
+def _between(image: Array, sigma: Array, aperture: Aperture) -> Array:
+    """Blur with ``sigma`` of shape (n, H, W), from images blurred with σ_j = j · STEP."""
+    last = int(np.ceil(sigma.max() / STEP))
+    levels = [STEP * j for j in range(last + 2)]
+    position = np.interp(np.square(sigma), np.square(levels), np.arange(len(levels)))
+    result = np.zeros((*sigma.shape, *image.shape[2:]), np.float32)
+    for j, blurred in enumerate(spread(image, levels, aperture)):
+        weight = np.maximum(1 - np.abs(position - j), 0).astype(np.float32)
+        result += (weight if image.ndim == 2 else weight[..., None]) * blurred
     return result
 
 

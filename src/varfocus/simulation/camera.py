@@ -1,4 +1,4 @@
-"""The camera: focus distances, defocus blur, noise, quantisation.
+"""The camera: focus distances, defocus blur, light, noise, quantisation, compression.
 
 The thin lens gives σ_px = κ|1/z − 1/F| for a point at z in a frame focused at F, with
 κ = pitch·f²/N in px·m (pixels per metre on the sensor, focal length, f-number).
@@ -6,13 +6,23 @@ The thin lens gives σ_px = κ|1/z − 1/F| for a point at z in a frame focused 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from varfocus.errors import ParameterError
-from varfocus.simulation.checks import checked_focus, checked_number, checked_seed
+from varfocus.ranges import Range, one_of, real, whole
+from varfocus.simulation.aperture import Aperture, checked_aperture
+from varfocus.simulation.checks import (
+    FRAMES,
+    NOISE,
+    checked_focus,
+    checked_seed,
+    checked_span,
+)
+from varfocus.simulation.jpeg import checked_quality, compressed
 
 Spacing = Literal["distance", "dioptre"]
 PixelType = Literal["uint8", "uint16", "float32"]
@@ -41,19 +51,12 @@ def focus_distances(
     ndarray of float64, shape (n,)
         Distances in metres, increasing.
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
-        raise ParameterError(
-            f"n: received {n!r}", "expected a number of frames of at least 2", "Try n=15."
-        )
-    near = checked_number("near", near, 0.0, strict=True)
-    far = checked_number("far", far, near, strict=True)
-    if spacing not in get_args(Spacing):
-        raise ParameterError(
-            f"spacing: received {spacing!r}", f"expected one of {', '.join(get_args(Spacing))}"
-        )
+    n = whole("n", n, FRAMES)
+    near, far = checked_span(near, far)
+    one_of("spacing", spacing, get_args(Spacing))
     if spacing == "distance":
-        return np.linspace(near, far, int(n))
-    distances = 1.0 / np.linspace(1.0 / near, 1.0 / far, int(n))
+        return np.linspace(near, far, n)
+    distances = 1.0 / np.linspace(1.0 / near, 1.0 / far, n)
     # 1/(1/x) may differ from x in the last bit; the ends must be exact.
     distances[[0, -1]] = near, far
     return distances
@@ -102,7 +105,7 @@ def noise_power(level: float) -> float:
 
     The law crosses zero at q ≈ 0.031; below that, and for q = 0, there is no noise.
     """
-    level = checked_number("noise", level, 0.0)
+    level = real("noise", level, NOISE)
     return max((0.00722 * (level - 0.1) + 0.0005) / 255, 0.0)
 
 
@@ -146,10 +149,7 @@ def add_noise(image: Array, level: float, rng: np.random.Generator) -> Array:
 
 def quantise(image: Array, dtype: PixelType = "uint8") -> NDArray[Any]:
     """Return [0, 1] brightness as 8-bit or 16-bit integers, rounded, or float32 as it is."""
-    if dtype not in get_args(PixelType):
-        raise ParameterError(
-            f"dtype: received {dtype!r}", f"expected one of {', '.join(get_args(PixelType))}"
-        )
+    one_of("dtype", dtype, get_args(PixelType))
     if dtype == "float32":
         return np.asarray(image, dtype=np.float32)
     white = np.iinfo(dtype).max
@@ -157,10 +157,118 @@ def quantise(image: Array, dtype: PixelType = "uint8") -> NDArray[Any]:
     return counts
 
 
-def expose(clean: Array, noise: float, seed: int, dtype: PixelType = "uint8") -> NDArray[Any]:
-    """Return clean frames, shape (n, ...), as the camera stores them: with noise, quantised.
+@dataclass(frozen=True)
+class Camera:
+    """What a photograph goes through: the lens, the sensor, the file.
 
-    The noise depends on the seed alone, not on the scene.
+    In this order: defocus, vignetting, noise, tone curve, rounding, compression. The default is
+    Pertuz's camera, which has a Gaussian blur, linear light, and the noise of `add_noise`.
+
+    Parameters
+    ----------
+    aperture : str
+        Shape of the blur: one of `varfocus.simulation.aperture.APERTURES`.
+    grain : float
+        Standard deviation of the noise at mid-grey, as a share of white. Its variance is 0.2 parts
+        electronics and 0.8 parts light, v(I) = grain² (0.2 + 0.8 I/0.5).
+    vignetting : float
+        Share of the light that is lost in the corners, in [0, 1); it grows with the square of the
+        distance from the middle.
+    gamma : float
+        Pictures are stored as light to the power of 1/gamma; 2.2 is common. Blur, vignetting and
+        noise act on light. 1: what is stored is light.
+    jpeg : int, optional
+        Quality of JPEG compression, 1 to 100; needs frames of 8 bit. None: none.
     """
+
+    aperture: Aperture = "gauss"
+    grain: float = 0.0
+    vignetting: float = 0.0
+    gamma: float = 1.0
+    jpeg: int | None = None
+
+    def __post_init__(self) -> None:
+        checked_aperture(self.aperture)
+        real("grain", self.grain, Range(0.0, 10.0))
+        real("gamma", self.gamma, Range(0.01, 100.0))
+        real("vignetting", self.vignetting, Range(0.0, 0.999))
+        if self.jpeg is not None:
+            checked_quality(self.jpeg)
+
+    def light(self, stored: Array) -> Array:
+        """Return the light, in [0, 1], of stored pixels in [0, 1]."""
+        return stored if self.gamma == 1 else stored ** np.float32(self.gamma)
+
+    def stored(self, light: Array) -> Array:
+        """Return stored pixels, in [0, 1], of light in [0, 1]."""
+        return light if self.gamma == 1 else np.clip(light, 0, 1) ** np.float32(1 / self.gamma)
+
+
+PERTUZ = Camera()
+"""The camera of Pertuz's simulator."""
+
+DARK_SHARE, MIDDLE = 0.2, 0.5
+"""Share of the grain's variance that does not depend on light, and the light of mid-grey."""
+
+
+def grainy(light: Array, grain: float, rng: np.random.Generator) -> Array:
+    """Add noise whose variance grows with the light, v(I) = grain² (0.2 + 0.8 I/0.5)."""
+    if grain == 0:
+        return light
+    variance = DARK_SHARE + (1 - DARK_SHARE) / MIDDLE * np.clip(light, 0, 1)
+    deviation = np.float32(grain) * np.sqrt(variance, dtype=np.float32)
+    noisy = light + deviation * rng.standard_normal(light.shape, dtype=np.float32)
+    result: Array = np.clip(noisy, 0, 1)
+    return result
+
+
+def falloff(shape: tuple[int, ...], vignetting: float) -> Array:
+    """Return the share of light that arrives, shape (H, W): 1 in the middle, least at corners."""
+    rows, columns = ((2 * np.arange(side) + 1) / side - 1 for side in shape[:2])
+    distance2 = (rows[:, None] ** 2 + columns[None, :] ** 2) / 2
+    return (1 - vignetting * distance2).astype(np.float32)
+
+
+def expose(
+    clean: Array,
+    noise: float,
+    seed: int,
+    dtype: PixelType = "uint8",
+    camera: Camera = PERTUZ,
+) -> NDArray[Any]:
+    """Return clean frames as the camera stores them.
+
+    Parameters
+    ----------
+    clean : ndarray of float32, shape (n, H, W) or (n, H, W, 3)
+        Light in [0, 1].
+    noise : float
+        Level q of Pertuz's noise, see `add_noise`; the camera's own grain comes after it.
+    seed : int
+        The noise depends on it alone, not on the scene.
+    dtype : {"uint8", "uint16", "float32"}
+        Number type of the frames.
+    camera : Camera
+        What else happens to them.
+
+    Returns
+    -------
+    ndarray, shape of `clean`
+        With noise, quantised.
+    """
+    if camera.jpeg is not None and dtype != "uint8":
+        raise ParameterError(
+            f"jpeg: received {camera.jpeg} for frames of {dtype}",
+            "expected frames of 8 bit, uint8",
+            "Leave out jpeg or dtype.",
+        )
     rng = np.random.default_rng([checked_seed(seed), 0x6E6F697365])
-    return np.stack([quantise(add_noise(frame, noise, rng), dtype) for frame in clean])
+    arriving = falloff(clean.shape[1:], camera.vignetting)
+    arriving = arriving if clean.ndim == 3 else arriving[..., None]
+    frames = []
+    for frame in clean:
+        light = frame * arriving if camera.vignetting else frame
+        light = grainy(add_noise(light, noise, rng), camera.grain, rng)
+        pixels = quantise(camera.stored(light), dtype)
+        frames.append(pixels if camera.jpeg is None else compressed(pixels, camera.jpeg))
+    return np.stack(frames)

@@ -9,56 +9,58 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from varfocus.errors import ParameterError
+from varfocus.ranges import Range, real, whole
+from varfocus.text import shown
+from varfocus.units import LENGTHS
+
+SIDE = Range(2, 2**17)
+"""Of a simulated frame, in pixels."""
+FRAMES = Range(2, 2**14)
+"""Number of simulated frames."""
+NOISE = Range(0.0, 1e4)
+"""Noise level."""
+BLUR = Range(0.0, 1e3)
+"""Camera constant κ in px·m, or σ of the widest blur in pixels."""
 
 
 def checked_shape(shape: Sequence[int]) -> tuple[int, int]:
     """Return height and width as two positive ints, or raise `ParameterError`."""
     try:
-        height, width = (int(s) for s in shape)
-        whole = all(int(s) == s for s in shape)
-    except (TypeError, ValueError):
-        whole, height, width = False, 0, 0
-    if not whole or min(height, width) < 2:
+        height, width = (whole("side", side, SIDE) for side in shape)
+    except (TypeError, ValueError) as error:
         raise ParameterError(
-            f"shape: received {shape!r}",
+            f"shape: received {shown(shape)}",
             "expected height and width, two whole numbers of pixels, each at least 2",
             "Give for example shape=(256, 320).",
-        )
+        ) from error
     return height, width
 
 
 def checked_seed(seed: int) -> int:
     """Return the seed if it is a whole number ≥ 0, or raise `ParameterError`."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError(f"seed: received {seed!r}", "expected a whole number ≥ 0")
-    return int(seed)
+    return whole("seed", seed, Range(0, 2**63))
 
 
-def checked_number(name: str, value: float, least: float, strict: bool = False) -> float:
-    """Return `value` as a finite float ≥ `least` (> if `strict`), or raise `ParameterError`."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not np.isfinite(number) or number < least or (strict and number == least):
-        bound = ">" if strict else "≥"
-        raise ParameterError(
-            f"{name}: received {value!r}", f"expected a finite number {bound} {least:g}"
-        )
-    return number
+def checked_span(near: float, far: float) -> tuple[float, float]:
+    """Return two distances in metres if the second is beyond the first, or raise."""
+    near, far = real("near", near, LENGTHS), real("far", far, LENGTHS)
+    if not far > near:
+        raise ParameterError(f"received near = {near:g}, far = {far:g}", "expected near < far")
+    return near, far
 
 
 def checked_focus(focus: ArrayLike) -> NDArray[np.float64]:
     """Return focus distances, shape (n,), positive and strictly monotone, or raise."""
     try:
         distances = np.asarray(focus, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         distances = np.empty(0)
     steps = np.diff(distances) if distances.ndim == 1 else np.empty(0)
     monotone = bool((steps > 0).all() or (steps < 0).all())
-    if len(steps) < 1 or not np.isfinite(distances).all() or distances.min() <= 0 or not monotone:
+    within = bool((distances >= LENGTHS.low).all() and (distances <= LENGTHS.high).all())
+    if len(steps) < 1 or not within or not monotone:
         raise ParameterError(
-            f"focus: received {focus!r}",
+            f"focus: received {shown(focus)}",
             "expected at least 2 finite distances > 0 in metres, strictly increasing or decreasing",
             "Give for example focus=numpy.linspace(0.05, 0.5, 15).",
         )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from varfocus.bugs import guarded
 from varfocus.errors import ParameterError
 from varfocus.progress import Progress, silent
-from varfocus.simulation.camera import KAPPA, PixelType, Spacing, chosen_focus
+from varfocus.ranges import one_of, real
+from varfocus.simulation import shapes
+from varfocus.simulation.camera import KAPPA, PERTUZ, Camera, PixelType, Spacing, chosen_focus
 from varfocus.simulation.canvas import FAR, NEAR, SCENE_KAPPA, Canvas
 from varfocus.simulation.checks import (
+    BLUR,
     centre_crop,
-    checked_number,
     checked_picture,
     checked_seed,
     checked_shape,
@@ -25,6 +28,7 @@ DEFAULT_SHAPE = (256, 320)
 """Height and width of the layered scenes in pixels."""
 
 
+@guarded
 def simulate(
     name: str,
     *,
@@ -38,6 +42,7 @@ def simulate(
     colour: bool | None = None,
     kappa: float | None = None,
     dtype: PixelType = "uint8",
+    camera: Camera = PERTUZ,
     progress: Progress = silent,
 ) -> Simulation:
     """Simulate a focus stack with known truth.
@@ -69,6 +74,9 @@ def simulate(
         about 5, which blurs the far end by σ = 7 px when the near end is in focus.
     dtype : {"uint8", "uint16", "float32"}
         Number type of the frames.
+    camera : Camera
+        Aperture of the lens, grain, vignetting, gamma, JPEG; default none of that but a Gaussian
+        blur. With grain, you may want ``noise=0``.
     progress : callable
         Listener ``progress(stage, done, total)``; may raise to cancel.
 
@@ -88,6 +96,7 @@ def simulate(
     >>> simulate("cone", shape=(40, 50), n=5).frames.shape
     (5, 40, 50)
     """
+    one_of("name", name, (*SHAPES, *SCENES))
     if name in SHAPES:
         return simulate_shape(
             name,
@@ -101,22 +110,39 @@ def simulate(
             colour=bool(colour),
             kappa=KAPPA if kappa is None else kappa,
             dtype=dtype,
+            camera=camera,
             progress=progress,
-        )
-    if name not in SCENES:
-        raise ParameterError(
-            f"name: received {name!r}", f"expected one of {', '.join((*SHAPES, *SCENES))}"
         )
     return render_layers(
         name,
         BUILDERS[name](_canvas(name, shape, seed, colour, texture)),
         chosen_focus(focus, NEAR, FAR, n, spacing or "dioptre"),
-        SCENE_KAPPA if kappa is None else checked_number("kappa", kappa, 0.0),
+        SCENE_KAPPA if kappa is None else real("kappa", kappa, BLUR),
         noise=noise,
         seed=seed,
         dtype=dtype,
+        camera=camera,
         progress=progress,
     )
+
+
+def kappa_of(name: str, blur: float) -> float:
+    """Return the camera constant κ for a blur at the far end of a scene.
+
+    Parameters
+    ----------
+    name : str
+        One of `SHAPES` or `SCENES`.
+    blur : float
+        σ in pixels of the farthest focus distance in the frame of the nearest.
+
+    Returns
+    -------
+    float
+        κ in px·m.
+    """
+    near, far = (shapes.NEAR, shapes.FAR) if name in SHAPES else (NEAR, FAR)
+    return real("blur", blur, BLUR) / (1 / near - 1 / far)
 
 
 def _canvas(

@@ -17,11 +17,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from varfocus.progress import Progress, silent, track
+from varfocus.ranges import real
+from varfocus.simulation.aperture import Aperture
 from varfocus.simulation.blur import RADIUS, blur
-from varfocus.simulation.camera import KAPPA, PixelType, Spacing, blur_sigma, chosen_focus, expose
+from varfocus.simulation.camera import (
+    KAPPA,
+    PERTUZ,
+    Camera,
+    PixelType,
+    Spacing,
+    blur_sigma,
+    chosen_focus,
+    expose,
+)
 from varfocus.simulation.checks import (
+    BLUR,
     centre_crop,
-    checked_number,
     checked_picture,
     checked_shape,
 )
@@ -40,6 +51,7 @@ def defocus(
     depth: Array,
     focus: NDArray[np.float64],
     kappa: float = KAPPA,
+    aperture: Aperture = "gauss",
 ) -> Array:
     """Blur a picture as a camera without occlusion would see it.
 
@@ -53,13 +65,15 @@ def defocus(
         Focus distances in metres.
     kappa : float
         Camera constant in px·m.
+    aperture : str
+        Shape of the blur.
 
     Returns
     -------
     ndarray of float32, shape (n, H, W) or (n, H, W, 3)
         Frames in [0, 1], without noise.
     """
-    return blur(picture, blur_sigma(depth, focus, kappa), RADIUS)
+    return blur(picture, blur_sigma(depth, focus, kappa), RADIUS, aperture)
 
 
 def simulate_shape(
@@ -75,6 +89,7 @@ def simulate_shape(
     colour: bool = False,
     kappa: float = KAPPA,
     dtype: PixelType = "uint8",
+    camera: Camera = PERTUZ,
     progress: Progress = silent,
 ) -> Simulation:
     """Simulate a focus stack of one of Pertuz's four shapes.
@@ -103,6 +118,8 @@ def simulate_shape(
         Camera constant in px·m.
     dtype : {"uint8", "uint16", "float32"}
         Number type of the frames.
+    camera : Camera
+        Aperture, light, grain and compression.
     progress : callable
         Listener.
 
@@ -112,7 +129,7 @@ def simulate_shape(
         Frames and truth.
     """
     distances = chosen_focus(focus, NEAR, FAR, n, spacing)
-    kappa = checked_number("kappa", kappa, 0.0)
+    kappa = real("kappa", kappa, BLUR)
     if texture is None:
         picture = make_texture(checked_shape(shape or (360, 360)), seed, colour)
     else:
@@ -122,13 +139,13 @@ def simulate_shape(
     batches = [distances[k : k + _AT_ONCE] for k in range(0, len(distances), _AT_ONCE)]
     clean = np.concatenate(
         [
-            defocus(picture, depth, batch, kappa)
+            defocus(camera.light(picture), depth, batch, kappa, camera.aperture)
             for batch in track(batches, "blur", len(batches), progress)
         ]
     )
     return Simulation(
         name=name,
-        frames=expose(clean, noise, seed, dtype),
+        frames=expose(clean, noise, seed, dtype, camera),
         focus=distances,
         truth_index=index_of_depth(depth, distances),
         truth_depth=depth,

@@ -1,27 +1,35 @@
-"""A focus stack of any sharp picture with a depth map, with plausible occlusion.
+"""A focus stack of any sharp picture with a depth map: any aperture, true occlusion.
 
-The depth is cut into slices of equal blur, near to far. With m_l the pixels of slice l, A the
-picture, h the blur of the slice in the frame at hand, T = 1 and acc = 0 at the start:
+The depth is cut into slices of equal blur, near to far; what lies hidden behind the borders of near
+objects (`hidden`) belongs to the slice of its depth as well. With m_l the pixels of slice l, A
+their colour, h the blur of the slice in the frame at hand, T = 1 and acc = 0 at the start:
 
-a = h * m_l;  w = min(T, a);  acc ← acc + w·(h * m_l A)/a;  T ← T − w;  frame = acc/(1 − T).
+a = h * m_l;  w = min(T, a);  acc ← acc + w·(h * m_l A)/a;  T ← min(T − w, 1 − h * n_l);
+frame = acc/Σw.
 
-The weights of the strips of a slanted surface add up to one, so the saturating min shows no seams
-where the product of `scene.compose` would. What a picture does not show, the background behind a
-blurred edge, is continued by the final division.
+a is the share of the aperture through which a pixel looks at the slice, T the share that nothing
+nearer blocks. The shares of the strips of a slanted surface add up to one, so the saturating min
+shows no seams where the product of `scene.compose` would; but for the little by which the blur of
+one strip differs from that of the next. n_l, the slice together with the strips next to it on its
+near side, closes these gaps: nothing shines through a surface. What is left at the end, where not
+even the hidden background is known, is continued by the division.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from varfocus.errors import ParameterError
-from varfocus.fuse.pyramid import expand, reduce
 from varfocus.progress import Progress, silent, track
-from varfocus.simulation.blur import uniform_blur
-from varfocus.simulation.camera import PixelType, Spacing, chosen_focus, expose
-from varfocus.simulation.checks import checked_depth, checked_number, checked_picture
+from varfocus.ranges import real
+from varfocus.simulation.aperture import REACH, Aperture, spread
+from varfocus.simulation.camera import PERTUZ, Camera, PixelType, Spacing, chosen_focus, expose
+from varfocus.simulation.checks import BLUR, checked_depth, checked_picture
+from varfocus.simulation.hidden import hidden_background
 from varfocus.simulation.simulation import Simulation, index_of_depth
 
 Array = NDArray[np.float32]
@@ -29,7 +37,13 @@ Array = NDArray[np.float32]
 SLICE_BLUR = 0.25
 """Change of σ in pixels across one slice: too little to see, also in the frame in focus."""
 
-_FAINT = np.float32(1e-6)
+LEAST_SLICES = 48
+"""Slices of a picture with little blur."""
+
+JUMP_BLUR = 0.75
+"""Neighbours whose blur σ differs by more, in pixels, belong to different objects."""
+
+_FAINT = np.float32(1e-5)
 
 
 def render_picture(
@@ -44,6 +58,7 @@ def render_picture(
     max_blur: float = 7.0,
     kappa: float | None = None,
     dtype: PixelType = "uint8",
+    camera: Camera = PERTUZ,
     name: str = "picture",
     progress: Progress = silent,
 ) -> Simulation:
@@ -73,6 +88,8 @@ def render_picture(
         Camera constant in px·m; overrides `max_blur`.
     dtype : {"uint8", "uint16", "float32"}
         Number type of the frames.
+    camera : Camera
+        Aperture of the lens, grain, vignetting, gamma, JPEG.
     name : str
         What to call the result.
     progress : callable
@@ -94,13 +111,14 @@ def render_picture(
     distances = chosen_focus(focus, *_range(z[known]), n, spacing)
     reach = float(1 / distances.min() - 1 / distances.max())
     if kappa is None:
-        kappa = checked_number("max_blur", max_blur, 0.0) / reach
+        kappa = real("max_blur", max_blur, BLUR) / reach
     inverse = 1 / filled(z).astype(np.float64)
-    clean = _render(sharp, inverse, distances, checked_number("kappa", kappa, 0.0), progress)
+    kappa = real("kappa", kappa, BLUR)
+    clean = _render(camera.light(sharp), inverse, distances, kappa, camera.aperture, progress)
     truth = np.where(known, z, np.float32(np.nan))
     return Simulation(
         name=name,
-        frames=expose(clean, noise, seed, dtype),
+        frames=expose(clean, noise, seed, dtype, camera),
         focus=distances,
         truth_index=index_of_depth(truth, distances),
         truth_depth=truth,
@@ -141,24 +159,6 @@ def filled(depth: Array) -> Array:
     return result
 
 
-def fast_blur(image: Array, sigma: float) -> Array:
-    """Blur an image of shape (H, W, C) with one σ, wide kernels at reduced resolution.
-
-    Halving and doubling, with [1, 3, 3, 1] each, blur by themselves: together by a variance of
-    1.5 for one halving and 7.5 for two, in px² of the full picture; the Gaussian does the rest.
-    The error is below 1 % of the contrast of the result, even for white noise.
-    """
-    halvings = 0 if sigma < 4 else 1 if sigma < 9 else 2
-    small = _evened(image, 2**halvings, int(np.ceil(4 * sigma)))
-    for _ in range(halvings):
-        small = reduce(small)
-    rest = float(np.sqrt(sigma**2 - (0.0, 1.5, 7.5)[halvings])) / 2**halvings
-    small = uniform_blur(small, rest, int(np.ceil(4 * rest)))
-    for _ in range(halvings):
-        small = expand(small, (2 * small.shape[0], 2 * small.shape[1]))
-    return small[: image.shape[0], : image.shape[1]]
-
-
 def _range(depth: Array) -> tuple[float, float]:
     """Nearest and farthest focus distance: the range of the depth and 2 % more at each end."""
     near, far = 1 / float(depth.min()), 1 / float(depth.max())
@@ -171,68 +171,105 @@ def _render(
     inverse: NDArray[np.float64],
     focus: NDArray[np.float64],
     kappa: float,
+    aperture: Aperture,
     progress: Progress,
 ) -> Array:
     colour = sharp[..., None] if sharp.ndim == 2 else sharp
-    slices = _slices(colour, inverse, kappa)
-    frames = np.empty((len(focus), *colour.shape), dtype=np.float32)
-    for k, distance in track(enumerate(focus), "render", len(focus), progress):
-        through = np.ones((*colour.shape[:2], 1), dtype=np.float32)
-        acc = np.zeros(colour.shape, dtype=np.float32)
-        for top, left, sheet, position in slices:
-            sigma = kappa * abs(position - 1 / distance)
-            _cover(acc, through, sheet, (top, left), sigma)
-        frames[k] = acc / np.maximum(1 - through, _FAINT)
-    return frames[..., 0] if sharp.ndim == 2 else frames
+    # Beside the colour the sum of its weights.
+    frames = np.zeros((len(focus), *colour.shape[:2], colour.shape[2] + 1), dtype=np.float32)
+    through = np.ones((len(focus), *colour.shape[:2], 1), dtype=np.float32)
+    slices = _slices(colour, inverse, focus, kappa)
+    for sheet in track(slices, "render", len(slices), progress):
+        sigmas = kappa * np.abs(sheet.position - 1 / focus)
+        _cover(frames, through, sheet, sigmas, aperture)
+    clean = frames[..., :-1] / np.maximum(frames[..., -1:], _FAINT)
+    return np.asarray(clean[..., 0] if sharp.ndim == 2 else clean, dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sheet:
+    """One slice: where it lies, 1/z, and for every pixel its premultiplied colour, m and n."""
+
+    box: tuple[slice, slice]
+    position: float
+    light: Array
 
 
 def _slices(
-    colour: Array, inverse: NDArray[np.float64], kappa: float
-) -> list[tuple[int, int, Array, float]]:
-    """Slices near to far: top, left, their premultiplied colour with mask, and 1/z."""
-    nearest = inverse.max()
-    count = max(1, int(np.ceil(kappa * (nearest - inverse.min()) / SLICE_BLUR)))
-    width = max((nearest - inverse.min()) / count, np.finfo(np.float64).tiny)
-    label = np.minimum(((nearest - inverse) / width).astype(int), count - 1) + 1
-    result = []
-    for number, box in enumerate(ndimage.find_objects(label, max_label=count), start=1):
-        if box is not None:
-            mask = label[box] == number
-            cover = mask[..., None].astype(np.float32)
-            sheet = np.concatenate([colour[box] * cover, cover], axis=2)
-            position = float(inverse[box][mask].mean())
-            result.append((box[0].start, box[1].start, sheet, position))
-    return result
+    colour: Array, inverse: NDArray[np.float64], focus: NDArray[np.float64], kappa: float
+) -> list[_Sheet]:
+    """Return the slices near to far."""
+    nearest, farthest = float(inverse.max()), float(inverse.min())
+    depth = nearest - farthest
+    count = max(int(np.ceil(kappa * depth / SLICE_BLUR)), LEAST_SLICES) if depth > 0 else 1
+    thickness = max(depth / count, float(np.finfo(np.float64).tiny))
+    jump = JUMP_BLUR / max(kappa, float(np.finfo(np.float32).tiny))
+    ends = np.array([nearest, farthest])
+    widest = kappa * float(np.abs(ends[:, None] - 1 / focus).max())
+    reach = max(REACH.values()) * widest
+    behind, hidden = hidden_background(colour, inverse, jump, 2 * reach)
+    front, back = (
+        np.where(
+            np.isfinite(where),
+            np.minimum((nearest - np.nan_to_num(where)) / thickness, count - 1).astype(int) + 1,
+            0,
+        )
+        for where in (inverse, hidden)
+    )
+    together = int(jump / thickness)
+    sheets = []
+    objects = (ndimage.find_objects(label, max_label=count) for label in (front, back))
+    for number, boxes in enumerate(zip(*objects, strict=True), start=1):
+        present = [box for box in boxes if box is not None]
+        if not present:
+            continue
+        rows, columns = (
+            slice(
+                max(min(b[axis].start for b in present) - int(np.ceil(reach)), 0),
+                max(b[axis].stop for b in present) + int(np.ceil(reach)),
+            )
+            for axis in (0, 1)
+        )
+        box = (rows, columns)
+        seen, unseen = front[box] == number, back[box] == number
+        near = (front[box] <= number) & (front[box] > number - together)
+        masks = np.stack([seen | unseen, seen | unseen | near], axis=2)
+        own = np.where(seen[..., None], colour[box], behind[box]) * masks[..., :1]
+        position = np.where(seen, inverse[box], hidden[box])[masks[..., 0]].mean()
+        light = np.concatenate([own, masks], axis=2, dtype=np.float32)
+        sheets.append(_Sheet(box, float(position), light))
+    return sheets
 
 
-def _cover(acc: Array, through: Array, sheet: Array, at: tuple[int, int], sigma: float) -> None:
-    """Lay one blurred slice behind what `acc` already holds, in place."""
-    grow = int(np.ceil(4 * sigma))
+def _cover(
+    frames: Array,
+    through: Array,
+    sheet: _Sheet,
+    sigmas: NDArray[np.float64],
+    aperture: Aperture,
+) -> None:
+    """Lay one slice, blurred for every frame, behind what the frames already hold, in place."""
+    whole = frames.shape[1:3]
+    # The cat's eye depends on the place in the picture.
+    grow = (
+        max(whole) if aperture == "cats-eye" else int(np.ceil(REACH[aperture] * sigmas.max())) + 1
+    )
     spans, pads = [], []
-    for start, length, full in zip(at, sheet.shape[:2], acc.shape[:2], strict=True):
-        low, high = max(start - grow, 0), min(start + length + grow, full)
+    for span, full, length in zip(sheet.box, whole, sheet.light.shape, strict=False):
+        stop = span.start + length
+        low, high = max(span.start - grow, 0), min(stop + grow, full)
         spans.append(slice(low, high))
-        pads.append((start - low, high - start - length))
+        pads.append((span.start - low, high - stop))
     box = (spans[0], spans[1])
-    free = through[box]
-    if free.max() <= _FAINT:
+    seen = [k for k in range(len(frames)) if through[k][box].max() > _FAINT]
+    if not seen:
         return
-    blurred = fast_blur(np.pad(sheet, [*pads, (0, 0)]), sigma)
-    alpha = blurred[..., -1:]
-    weight = np.minimum(free, alpha)
-    acc[box] += blurred[..., :-1] * (weight / np.maximum(alpha, _FAINT))
-    free -= weight
-
-
-def _evened(image: Array, factor: int, reach: int) -> Array:
-    """Mirror the picture beyond its end until its sides are multiples of `factor`.
-
-    By at least `reach` pixels, or else the coarse border, not being a multiple, would mirror at
-    the wrong place within sight.
-    """
-    short = [0 if side % factor == 0 else reach for side in image.shape[:2]]
-    pads = [
-        extra + (-(side + extra)) % factor
-        for extra, side in zip(short, image.shape[:2], strict=True)
-    ]
-    return np.pad(image, [(0, pads[0]), (0, pads[1]), (0, 0)], mode="symmetric")
+    padded = np.pad(sheet.light, [*pads, (0, 0)])
+    blurs = spread(padded, [float(sigmas[k]) for k in seen], aperture)
+    for k, blurred in zip(seen, blurs, strict=True):
+        free, alpha, closed = through[k][box], blurred[..., -2:-1], blurred[..., -1:]
+        # Faint shares are rounding errors of the Fourier transform.
+        weight = np.where(alpha > _FAINT, np.minimum(free, alpha), 0)
+        frames[k][box][..., :-1] += blurred[..., :-2] * (weight / np.maximum(alpha, _FAINT))
+        frames[k][box][..., -1:] += weight
+        np.clip(np.minimum(free - weight, 1 - closed), 0, 1, out=free)

@@ -10,15 +10,16 @@ over the background. One full layer is exactly Pertuz's simulator.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import ParameterError
 from varfocus.progress import Progress, silent, track
+from varfocus.simulation.aperture import REACH, Aperture
 from varfocus.simulation.blur import RADIUS, blur
-from varfocus.simulation.camera import PixelType, blur_sigma, expose
+from varfocus.simulation.camera import PERTUZ, Camera, PixelType, blur_sigma, expose
 from varfocus.simulation.simulation import Simulation, index_of_depth
 
 Array = NDArray[np.float32]
@@ -48,6 +49,7 @@ def compose(
     focus: NDArray[np.float64],
     kappa: float,
     progress: Progress = silent,
+    aperture: Aperture = "gauss",
 ) -> Array:
     """Render clean frames of layers.
 
@@ -61,6 +63,8 @@ def compose(
         Camera constant in px·m.
     progress : callable
         Listener; called after every layer.
+    aperture : str
+        Shape of the blur.
 
     Returns
     -------
@@ -74,10 +78,16 @@ def compose(
     frames = np.zeros((len(focus), height, width, channels), dtype=np.float32)
     through = np.ones((len(focus), height, width, 1), dtype=np.float32)
     for layer in track(layers, "render", len(layers), progress):
-        box = _box(layer.mask, (height, width))
+        reach = RADIUS
+        if aperture != "gauss":
+            widest = blur_sigma(np.atleast_2d(layer.depth), focus, kappa).max()
+            reach = int(np.ceil(REACH[aperture] * widest)) + 1
+        # The cat's eye depends on the place in the picture.
+        mask = None if aperture == "cats-eye" else layer.mask
+        box = _box(mask, (height, width), reach)
         if box is None:
             continue
-        colour, cover = _defocused(layer, box, focus, kappa)
+        colour, cover = _defocused(layer, box, focus, kappa, aperture)
         frames[:, *box] += through[:, *box] * colour
         through[:, *box] *= 1 - cover
     return frames[..., 0] if picture.ndim == 2 else frames
@@ -121,18 +131,20 @@ def render_layers(
     noise: float = 0.05,
     seed: int = 0,
     dtype: PixelType = "uint8",
+    camera: Camera = PERTUZ,
     progress: Progress = silent,
 ) -> Simulation:
     """Render layers and return frames and truth; parameters as in `compose` and `expose`."""
-    sharp, depth = flatten(layers)
-    clean = compose(layers, focus, kappa, progress)
+    lit = [replace(layer, texture=camera.light(layer.texture)) for layer in layers]
+    sharp, depth = flatten(lit)
+    clean = compose(lit, focus, kappa, progress, camera.aperture)
     return Simulation(
         name=name,
-        frames=expose(clean, noise, seed, dtype),
+        frames=expose(clean, noise, seed, dtype, camera),
         focus=focus,
         truth_index=index_of_depth(depth, focus),
         truth_depth=depth,
-        sharp=sharp,
+        sharp=camera.stored(sharp),
     )
 
 
@@ -156,7 +168,7 @@ def _check_layers(layers: Sequence[Layer]) -> None:
             )
 
 
-def _box(mask: Array | None, shape: tuple[int, int]) -> tuple[slice, slice] | None:
+def _box(mask: Array | None, shape: tuple[int, int], reach: int) -> tuple[slice, slice] | None:
     """Rows and columns that the blurred mask can reach; None if the mask is empty."""
     if mask is None:
         return slice(0, shape[0]), slice(0, shape[1])
@@ -164,13 +176,17 @@ def _box(mask: Array | None, shape: tuple[int, int]) -> tuple[slice, slice] | No
     if len(rows) == 0:
         return None
     return (
-        slice(max(int(rows[0]) - RADIUS, 0), int(rows[-1]) + RADIUS + 1),
-        slice(max(int(columns[0]) - RADIUS, 0), int(columns[-1]) + RADIUS + 1),
+        slice(max(int(rows[0]) - reach, 0), int(rows[-1]) + reach + 1),
+        slice(max(int(columns[0]) - reach, 0), int(columns[-1]) + reach + 1),
     )
 
 
 def _defocused(
-    layer: Layer, box: tuple[slice, slice], focus: NDArray[np.float64], kappa: float
+    layer: Layer,
+    box: tuple[slice, slice],
+    focus: NDArray[np.float64],
+    kappa: float,
+    aperture: Aperture,
 ) -> tuple[Array, Array | float]:
     """Blurred premultiplied colour, shape (n, h, w, C), and blurred mask, (n, h, w, 1)."""
     texture = layer.texture[box]
@@ -179,7 +195,7 @@ def _defocused(
     depth = depth[:1, :1] if np.ptp(depth) == 0 else depth[box]
     sigma = blur_sigma(depth, focus, kappa)
     if layer.mask is None:
-        return blur(texture, sigma), 1.0
+        return blur(texture, sigma, aperture=aperture), 1.0
     mask = layer.mask[box][..., None]
-    blurred = blur(np.concatenate([mask * texture, mask], axis=2), sigma)
+    blurred = blur(np.concatenate([mask * texture, mask], axis=2), sigma, aperture=aperture)
     return blurred[..., :-1], blurred[..., -1:]

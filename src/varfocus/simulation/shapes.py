@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import ParameterError
-from varfocus.simulation.checks import checked_number, checked_shape
+from varfocus.simulation.checks import checked_shape, checked_span
 
 NEAR, FAR = 0.05, 0.5
 """Depth range of the shapes in metres."""
@@ -71,8 +71,7 @@ def shape_depth(
     if name not in _FORMULAS:
         raise ParameterError(f"shape: received {name!r}", f"expected one of {', '.join(SHAPES)}")
     height, width = checked_shape(shape)
-    near = checked_number("near", near, 0.0, strict=True)
-    far = checked_number("far", far, near, strict=True)
+    near, far = checked_span(near, far)
     y, x = np.meshgrid(np.linspace(-0.5, 0.5, height), np.linspace(-0.5, 0.5, width), indexing="ij")
     relief = _FORMULAS[name](x, y)
     relief -= relief.min()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,26 @@ MLAP_1 = {"window": 9}
 MLAP_2 = {"window": 41, "median": 11}
 """The paper's two classical settings."""
 
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "guided": {"window": 3, "guided": 17, "median": 5},
+    "rdf": {"measure": "ring-difference", "window": 1, "guided": 17, "median": 5},
+}
+"""Classical settings of today: contrast averaged by a guided filter, MLAP or the ring difference of
+Surh et al. Sides were chosen on pictures of the split "dev"."""
+
+VARIANT_WORDS = {"guided": "MLAP, guided filter", "rdf": "ring difference, guided filter"}
+
 ALPHAS = (1 / 16, 1 / 8, 1 / 4)
 
 SWEEP = (1.0, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
 """Weights among which the paper's method may choose its best when others are compared with it."""
+
+
+def named(name: str, **values: Any) -> Params:
+    """Return the parameters of a method, or of a variant of the classical one, by its name."""
+    if name in VARIANTS:
+        return Params.from_keywords("classic", **VARIANTS[name], **values)
+    return Params.from_keywords(name, **values)
 
 
 def default_tv_weights(n: int) -> tuple[float, float]:

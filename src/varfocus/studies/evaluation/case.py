@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.stack import FRAMES, FocusStack
+from varfocus.studies.evaluation.places import Mask, areas, nothing_speaks
 
-Group: TypeAlias = Literal["known", "unknown", "noisy", "jumps", "smooth", "variant"]
+Group: TypeAlias = Literal["known", "unknown", "noisy", "jumps", "smooth", "pictures", "variant"]
 """Which goals a scene is judged by: Table 1's shapes with distances known or unknown, the same with
-much noise, scenes with depth jumps, other people's smooth surfaces, variants of another scene."""
+much noise, scenes with depth jumps, other people's smooth surfaces, pictures with objects seen by
+other lenses, variants of another scene."""
 
 Map: TypeAlias = NDArray[np.float32]
 
@@ -38,6 +41,29 @@ class Case:
     truth: Map
     positions: NDArray[np.float64] | None = None
     unit: str = FRAMES
+
+    @cached_property
+    def areas(self) -> dict[str, Mask]:
+        """Where the errors may lie, see `places.areas`."""
+        plain = nothing_speaks(self.stack, self.truth)
+        return areas(self.truth, len(self.stack), plain)
+
+    def cropped(self, side: int | None) -> Case:
+        """Return the middle, at most `side` pixels high and wide; all of it for None."""
+        if side is None:
+            return self
+        window = centre(self.truth.shape, side)
+        return replace(self, stack=self.stack.window(*window), truth=self.truth[window].copy())
+
+
+def centre(shape: tuple[int, ...], side: int) -> tuple[slice, slice]:
+    """Return rows and columns of the middle, at most `side` of each."""
+    starts = [max(length - side, 0) // 2 for length in shape[:2]]
+    rows, columns = (
+        slice(start, start + min(side, length))
+        for start, length in zip(starts, shape[:2], strict=True)
+    )
+    return rows, columns
 
 
 def unchanged(index: Any) -> Any:
@@ -65,6 +91,8 @@ class Scene:
         Turns a depth map of this scene into one of `plain`.
     swept : bool
         Whether the paper's method is also tried at other weights than its default.
+    noise : float, optional
+        Standard deviation at mid-grey, as a share of white, where it is known.
     """
 
     name: str
@@ -74,3 +102,4 @@ class Scene:
     plain: str | None = None
     undo: Callable[[Map], Map] = unchanged
     swept: bool = True
+    noise: float | None = None

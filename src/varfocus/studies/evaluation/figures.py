@@ -9,7 +9,8 @@ import numpy as np
 
 from varfocus.export.figures import DEPTH_COLOURS, to_png
 from varfocus.export.images import displayable
-from varfocus.studies.evaluation.runs import JUDGED, YARDSTICK, Outcome, Record, scene_records
+from varfocus.studies.evaluation.runs import JUDGED, Outcome, Record, scene_records
+from varfocus.studies.evaluation.single import YARDSTICK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

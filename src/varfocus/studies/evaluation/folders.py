@@ -7,41 +7,42 @@
         truth_index.tif    0-based frame in focus at each pixel, fractional; NaN = unknown
         focus.csv          optional: one focus position per frame, then known to the methods
 
-``truth_index`` may be called ``truth``, and may be .npy, .npz (its first array) or .tif. In its
-place ``truth_depth`` may hold the depth in the unit of focus.csv. ``varfocus simulate`` writes such
-folders.
+``truth_index`` may be called ``truth``, and may be .npy, .npz (its first array), .tif or .pfm. In
+its place ``truth_depth`` may hold the depth in the unit of focus.csv. ``varfocus simulate`` writes
+such folders.
 """
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from varfocus.errors import InputError
+from varfocus.files import resolved
 from varfocus.io import read_stack
 from varfocus.io.discover import find_files
-from varfocus.io.frames import probe_files
 from varfocus.io.positions import read_positions
+from varfocus.simulation.folder import FOCUS_FILE
 from varfocus.simulation.simulation import index_of_depth
 from varfocus.stack import FRAMES, FocusStack
 from varfocus.studies.evaluation.case import Case, Group, Map, Scene
-from varfocus.studies.evaluation.scores import jump_size
+from varfocus.studies.evaluation.maps import SUFFIXES, find_map, read_map
+from varfocus.studies.evaluation.places import jump_size
 from varfocus.studies.metrics import jump_distance
 
 INDEX_NAMES = ("truth_index", "truth")
 DEPTH_NAMES = ("truth_depth",)
-SUFFIXES = (".npy", ".npz", ".tif", ".tiff")
 NO_FRAMES = {*INDEX_NAMES, *DEPTH_NAMES, "sharp"}
 """Images beside the frames that are not frames."""
 
-FOCUS_FILE = "focus.csv"
 
-
-def folder_scene(folder: Path, origin: tuple[int, int] | None = None) -> Scene:
+def folder_scene(
+    folder: Path,
+    origin: tuple[int, int] | None = None,
+    crop: int | None = None,
+    with_jumps: Group = "jumps",
+) -> Scene:
     """Return the scene in a folder; everything but the pixels of the frames is read and checked.
 
     Parameters
@@ -51,10 +52,15 @@ def folder_scene(folder: Path, origin: tuple[int, int] | None = None) -> Scene:
     origin : tuple of two int, optional
         Row and column of the frames at which a truth that does not cover them begins.
 
+    crop : int, optional
+        Only the middle, at most this many pixels high and wide.
+    with_jumps : str
+        Group of stacks whose truth has jumps, see `places.jump_size`.
+
     Returns
     -------
     Scene
-        In the group "jumps" if the truth has any, see `scores.jump_size`, else "smooth".
+        Without jumps in the group "smooth".
 
     Raises
     ------
@@ -68,10 +74,25 @@ def folder_scene(folder: Path, origin: tuple[int, int] | None = None) -> Scene:
         stack = stack.with_focus(positions.values, positions.unit)
         unit = stack.unit
     truth = _placed(_truth(folder, stack), stack, origin, folder)
-    case = Case(stack, truth, stack.focus, unit)
+    case = Case(stack, truth, stack.focus, unit).cropped(crop)
     has_jumps = np.isfinite(jump_distance(truth, jump_size(len(stack)))).any()
-    group: Group = "jumps" if has_jumps else "smooth"
-    return Scene(folder.resolve().name, group, lambda _: case, seeded=False)
+    group: Group = with_jumps if has_jumps else "smooth"
+    return Scene(resolved(folder).name, group, lambda _: case, seeded=False)
+
+
+def stack_folders(folder: Path) -> list[Path]:
+    """Return the folders below this one that hold a truth, or the folder itself if it does."""
+    names = (*INDEX_NAMES, *DEPTH_NAMES)
+    if find_map(folder, *names) is not None:
+        return [folder]
+    found = sorted(path for path in folder.glob("*") if find_map(path, *names) is not None)
+    if not found:
+        raise InputError(
+            f"{folder}: holds no stack with truth",
+            "expected folders with frames and truth",
+            "See varfocus evaluate --help.",
+        )
+    return found
 
 
 def _frames(folder: Path) -> FocusStack:
@@ -89,9 +110,9 @@ def _frames(folder: Path) -> FocusStack:
 
 def _truth(folder: Path, stack: FocusStack) -> Map:
     """Read the truth as frame numbers."""
-    by_index, by_depth = (_first(folder, names) for names in (INDEX_NAMES, DEPTH_NAMES))
+    by_index, by_depth = (find_map(folder, *names) for names in (INDEX_NAMES, DEPTH_NAMES))
     if by_index is not None:
-        truth, what = _numbers(by_index), "0-based frame numbers"
+        truth, what = read_map(by_index), "0-based frame numbers"
         inside = (truth >= -0.5) & (truth <= len(stack) - 0.5)
         index = np.where(inside, truth, np.nan).astype(np.float32)
     elif by_depth is not None:
@@ -101,7 +122,7 @@ def _truth(folder: Path, stack: FocusStack) -> Map:
                 f"expected {FOCUS_FILE} beside it, with one position per frame",
                 "Add it, or give the truth as truth_index in frames.",
             )
-        truth, what = _numbers(by_depth), f"depths in the unit of {FOCUS_FILE}"
+        truth, what = read_map(by_depth), f"depths in the unit of {FOCUS_FILE}"
         index = index_of_depth(truth, stack.focus)
     else:
         raise InputError(
@@ -117,30 +138,6 @@ def _truth(folder: Path, stack: FocusStack) -> Map:
             f"{by_index or by_depth}: {seen} for {len(stack)} frames", f"expected {what}"
         )
     return index
-
-
-def _first(folder: Path, names: tuple[str, ...]) -> Path | None:
-    places = (folder / f"{name}{suffix}" for name in names for suffix in SUFFIXES)
-    return next((path for path in places if path.is_file()), None)
-
-
-def _numbers(path: Path) -> NDArray[Any]:
-    if path.suffix in (".tif", ".tiff"):
-        values = probe_files([path]).frames[0].read()
-    else:
-        try:
-            loaded = np.load(path, allow_pickle=False)
-            values = loaded[loaded.files[0]] if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
-        except (OSError, ValueError, EOFError, IndexError, zipfile.BadZipFile) as error:
-            raise InputError(
-                f"{path}: cannot be read ({error})", "expected an array saved by NumPy"
-            ) from error
-    if values.ndim != 2 or values.dtype.kind not in "fiu":
-        raise InputError(
-            f"{path}: received {values.dtype} of shape {values.shape}",
-            "expected one real number per pixel",
-        )
-    return values
 
 
 def _placed(truth: Map, stack: FocusStack, origin: tuple[int, int] | None, folder: Path) -> Map:

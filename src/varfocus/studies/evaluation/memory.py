@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from varfocus.params import Params
 from varfocus.pipeline import run
 from varfocus.stack import FocusStack
+from varfocus.studies.comparison import named
 
 STATUS = Path("/proc/self/status")
 FORGET_PEAK = Path("/proc/self/clear_refs")
@@ -57,7 +57,7 @@ def _weigh(stack: FocusStack, method: str) -> float | None:
 
 def main(frames: str, method: str) -> None:
     """Print the peak memory of a method on saved frames."""
-    array, params = np.load(frames), Params.from_keywords(method, align="none")
+    array, params = np.load(frames), named(method, align="none")
     stack = FocusStack.from_array(array)
     # Imports and threads are not the method's memory: a tiny run first.
     run(FocusStack.from_array(array[:, :TINY, :TINY]), params)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from varfocus.params import DEFAULT_METHOD, Params
-from varfocus.pipeline import METHODS, run
+from varfocus.pipeline import METHODS
 from varfocus.progress import Progress, silent
-from varfocus.studies.comparison import SWEEP
-from varfocus.studies.evaluation.case import Case, Map, Scene
+from varfocus.studies.comparison import SWEEP, VARIANTS, named
+from varfocus.studies.evaluation.case import Case, Scene
 from varfocus.studies.evaluation.memory import Scales
-from varfocus.studies.evaluation.scores import Judgement, Scores, judge, least, ratio, rms
-
-YARDSTICK = "paper"
-"""The method that the others are divided by."""
+from varfocus.studies.evaluation.scores import Judgement, Scores, least, ratio, rms
+from varfocus.studies.evaluation.single import (
+    IN_PLACE,
+    YARDSTICK,
+    Run,
+    paper_runs,
+    ratios,
+    run_one,
+)
 
 BEST = f"{YARDSTICK}, best α"
 """The run of the yardstick with the least RMSE of all weights."""
@@ -22,35 +28,8 @@ BEST = f"{YARDSTICK}, best α"
 JUDGED = "robust"
 """The method that the goals are about: what "auto" means."""
 
-IN_PLACE = {"align": "none"}
-"""Where the truth is known pixel by pixel, frames must stay where they are."""
-
-METHOD_NAMES = tuple(method for method in METHODS if method != DEFAULT_METHOD)
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """One depth map.
-
-    Attributes
-    ----------
-    index, confidence : ndarray of shape (H, W), float32
-        Depth in frames, and how sure it is.
-    judgement : Judgement
-        How good they are.
-    seconds : float
-        Time of the whole reconstruction: contrast to confidence and fused image.
-    """
-
-    index: Map
-    confidence: Map
-    judgement: Judgement
-    seconds: float
-
-    @property
-    def scores(self) -> Scores:
-        """The numbers of the judgement."""
-        return self.judgement.scores
+METHOD_NAMES = (*(method for method in METHODS if method != DEFAULT_METHOD), *VARIANTS)
+"""Methods, and variants of the classical one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +50,8 @@ class Outcome:
         Weight of that run.
     least : Scores
         The smallest of every error of the paper's method over all weights.
+    smoothest : Scores
+        Those of the paper's method at the largest weight.
     """
 
     scene: Scene
@@ -79,6 +60,7 @@ class Outcome:
     runs: Mapping[str, Run]
     best_alpha: float
     least: Scores
+    smoothest: Scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +93,8 @@ class Record:
         For variants: RMSE divided by that of the plain run.
     best_alpha : float
         The best weight of the paper's method for this stack.
+    plain_ratio : float
+        RMSE where nothing speaks, divided by that of the paper's method at its largest weight.
     """
 
     scene: Scene
@@ -125,6 +109,7 @@ class Record:
     difference: float
     change: float
     best_alpha: float
+    plain_ratio: float
 
     @property
     def scores(self) -> Scores:
@@ -137,6 +122,7 @@ def evaluate(
     methods: Sequence[str],
     seeds: Sequence[int],
     progress: Progress = silent,
+    keep: Path | None = None,
 ) -> Iterator[Outcome]:
     """Run methods on scenes.
 
@@ -145,11 +131,13 @@ def evaluate(
     scenes : sequence of Scene
         Scenes.
     methods : sequence of str
-        Names in `varfocus.pipeline.METHODS`; the paper's is run in any case.
+        Of `METHOD_NAMES`; the paper's is run in any case.
     seeds : sequence of int
         Of those scenes that have any.
     progress : callable
         Listener.
+    keep : Path, optional
+        Folder in which the maps of the paper's method are kept, and found again.
 
     Yields
     ------
@@ -159,24 +147,21 @@ def evaluate(
     stacks = [(scene, seed) for scene in scenes for seed in (seeds if scene.seeded else seeds[:1])]
     for done, (scene, seed) in enumerate(stacks):
         progress("evaluating", done, len(stacks))
-        yield _outcome(scene, seed, methods)
+        yield _outcome(scene, seed, methods, keep)
     progress("evaluating", len(stacks), len(stacks))
 
 
-def _outcome(scene: Scene, seed: int, methods: Sequence[str]) -> Outcome:
+def _outcome(scene: Scene, seed: int, methods: Sequence[str], keep: Path | None) -> Outcome:
     case = scene.make(seed)
     usual = Params.from_keywords(YARDSTICK, **IN_PLACE)
     weights = SWEEP if scene.swept else (usual.solve.alpha,)
-    sweep = {
-        alpha: _run(case, Params.from_keywords(YARDSTICK, alpha=alpha, **IN_PLACE))
-        for alpha in sorted({*weights, usual.solve.alpha})
-    }
+    sweep = paper_runs(case, weights, keep)
     best = min(sweep, key=lambda alpha: sweep[alpha].scores.rmse)
     runs = {YARDSTICK: sweep[usual.solve.alpha]}
     if scene.swept:
         runs[BEST] = sweep[best]
     others = [method for method in methods if method != YARDSTICK]
-    runs |= {method: _run(case, Params.from_keywords(method, **IN_PLACE)) for method in others}
+    runs |= {method: run_one(case, named(method, **IN_PLACE)) for method in others}
     # The yardstick after the others, the method that is judged by it last.
     order = sorted(runs, key=lambda method: (method == JUDGED, method == BEST, method == YARDSTICK))
     return Outcome(
@@ -186,13 +171,8 @@ def _outcome(scene: Scene, seed: int, methods: Sequence[str]) -> Outcome:
         {method: runs[method] for method in order},
         best,
         least([each.scores for each in sweep.values()]),
+        sweep[max(sweep)].scores,
     )
-
-
-def _run(case: Case, params: Params) -> Run:
-    result = run(case.stack, params)
-    judgement = judge(case, result.index, result.confidence)
-    return Run(result.index, result.confidence, judgement, result.seconds)
 
 
 class Notebook:
@@ -223,7 +203,7 @@ class Notebook:
             elif scene.group == "variant":
                 self._plain[scene.name, outcome.seed, method] = each
             memory = None
-            if self._scales is not None and scene.group != "variant":
+            if self._scales is not None and scene.group not in ("variant", "pictures"):
                 memory = self._scales.weigh(case.stack, method.partition(",")[0])
             self.records.append(
                 Record(
@@ -233,12 +213,13 @@ class Notebook:
                     size=f"{len(case.stack)}×{width}×{height}{colour}",
                     unit=case.unit,
                     judgement=each.judgement,
-                    ratios=_ratios(each.scores, outcome.least),
+                    ratios=ratios(each.scores, outcome.least),
                     seconds=each.seconds,
                     memory=memory,
                     difference=difference,
                     change=change,
                     best_alpha=outcome.best_alpha,
+                    plain_ratio=ratio(each.scores.rmse_plain, outcome.smoothest.rmse_plain),
                 )
             )
 
@@ -246,12 +227,6 @@ class Notebook:
 def _difference(scene: Scene, variant: Run, plain: Run) -> float:
     """Return the RMS difference in frames of the plain run, divided by its RMSE."""
     return ratio(rms(scene.undo(variant.index) - plain.index), plain.scores.rmse)
-
-
-def _ratios(scores: Scores, reference: Scores) -> Scores:
-    return Scores(
-        **{name: ratio(getattr(scores, name), value) for name, value in vars(reference).items()}
-    )
 
 
 def scene_records(records: Sequence[Record]) -> dict[str, list[Record]]:

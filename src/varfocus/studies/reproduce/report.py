@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from varfocus.export.atomic import write_atomically
+from varfocus.export.page import html_page
+from varfocus.text import cell, escaped, in_markdown
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Text:
 
     def html(self) -> str:
         """Return the paragraph as HTML."""
-        return f"<p>{html.escape(self.words)}</p>"
+        return f"<p>{escaped(self.words)}</p>"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Table:
         """Return the table in HTML."""
 
         def row(cells: Sequence[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
+            return "<tr>" + "".join(f"<{tag}>{escaped(c)}</{tag}>" for c in cells) + "</tr>"
 
         body = "\n".join(row(cells, "td") for cells in self.rows)
         return f"<table>\n{row(self.headings, 'th')}\n{body}\n</table>"
@@ -53,7 +54,8 @@ class Table:
     def csv(self) -> str:
         """Return the table as comma-separated values."""
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([self.headings, *self.rows])
+        lines = [[cell(word) for word in line] for line in (self.headings, *self.rows)]
+        csv.writer(text, lineterminator="\n").writerows(lines)
         return text.getvalue()
 
 
@@ -71,7 +73,7 @@ class Figure:
 
     def html(self) -> str:
         """Return the picture and its caption in HTML."""
-        caption = html.escape(self.caption)
+        caption = escaped(self.caption)
         return (
             f'<figure><img src="{self.name}.png" alt="{caption}">'
             f"<figcaption>{caption}</figcaption></figure>"
@@ -132,29 +134,26 @@ def write(reports: Sequence[Report], folder: Path, heading: str) -> list[Path]:
     files: dict[str, bytes] = {}
     for report in reports:
         parts = [f"# {report.title}", *(block.markdown() for block in report.blocks)]
-        files[f"{report.name}.md"] = ("\n\n".join(parts) + "\n").encode()
+        files[f"{report.name}.md"] = in_markdown("\n\n".join(parts) + "\n").encode()
         for block in report.blocks:
             if isinstance(block, Table):
                 files[f"{block.name}.csv"] = block.csv().encode()
             elif isinstance(block, Figure):
                 files[f"{block.name}.png"] = block.png
     links = [f"- [{report.title}]({report.name}.md)" for report in reports]
-    files["index.md"] = ("\n".join([f"# {heading}", "", *links]) + "\n").encode()
-    files["index.html"] = _page(reports, heading).encode()
+    files["index.md"] = in_markdown("\n".join([f"# {heading}", "", *links]) + "\n").encode()
+    files["index.html"] = _page(reports, heading)
     for name, content in files.items():
         write_atomically(folder / name, content)
     return [folder / "index.html", *(folder / name for name in files if name != "index.html")]
 
 
-def _page(reports: Sequence[Report], heading: str) -> str:
+def _page(reports: Sequence[Report], heading: str) -> bytes:
     sections = [
-        f'<section id="{report.name}">\n<h2>{html.escape(report.title)}</h2>\n'
+        f'<section id="{report.name}">\n<h2>{escaped(report.title)}</h2>\n'
         + "\n".join(block.html() for block in report.blocks)
         + "\n</section>"
         for report in reports
     ]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"<title>{html.escape(heading)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{html.escape(heading)}</h1>\n" + "\n".join(sections) + "\n</body>\n</html>\n"
-    )
+    body = f"<h1>{escaped(heading)}</h1>\n" + "\n".join(sections)
+    return html_page(heading, STYLE, body)
