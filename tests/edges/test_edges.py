@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields, replace
+from functools import cache
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,14 +12,14 @@ from scipy import ndimage
 from scipy.special import ndtr
 
 from varfocus import engine, simulate
-from varfocus.edges import enough_frames, sharpen, unveiled
+from varfocus.edges import enough_frames, sharpen, survey, unveiled
 from varfocus.edges import judge as judges
 from varfocus.edges import render as renders
-from varfocus.edges.constants import FITTED, RENDER, RenderConstants
+from varfocus.edges.constants import FIRST_TILES, FITTED, RENDER, RenderConstants
 from varfocus.edges.judge import judge, plain_error
 from varfocus.edges.render import Patch, convolved, kernel, render
 from varfocus.edges.scale import Part, blur_scale
-from varfocus.edges.sides import find_sides
+from varfocus.edges.sides import extent, find_sides, within
 from varfocus.edges.vote import decide
 from varfocus.errors import ParameterError
 from varfocus.fuse import fuse
@@ -224,6 +226,62 @@ def test_software_blur_keeps_the_stage_off(scene):
             frames[k][index == label] = np.moveaxis(blurred, 0, 2)[index == label]
     frames = np.rint(255 * np.clip(frames, 0, 1)).astype(np.uint8)
     assert sharpened(frames, scene.truth_index.astype(np.float32)) is None
+
+
+@pytest.mark.parametrize("reach", [0, 1, 2.55, 3, 8, 40])
+def test_what_lies_within_reach_is_what_is_not_far_away(reach):
+    rng = np.random.default_rng(3)
+    for shape in ((1, 1), (1, 30), (17, 1), (40, 33)):
+        mask = rng.random(shape) < 0.02
+        mask[0, 0] = True
+        distance = ndimage.distance_transform_edt(~mask)
+        np.testing.assert_array_equal(within(mask, reach), distance <= reach)
+
+
+@pytest.mark.parametrize("reach", [0, 1, 3, 20])
+def test_lowest_and_highest_values_around_are_those_of_scipy(reach):
+    values = np.random.default_rng(4).random((9, 31), np.float32)
+    low, high = extent(values, reach)
+    size = 2 * reach + 1
+    np.testing.assert_array_equal(low, ndimage.minimum_filter(values, size, mode="nearest"))
+    np.testing.assert_array_equal(high, ndimage.maximum_filter(values, size, mode="nearest"))
+
+
+@pytest.fixture(scope="module")
+def surveyed():
+    """What the method gives the survey, for a scene by name."""
+
+    @cache
+    def given(name):
+        scene = simulate(name, shape=(192, 240), n=11, seed=7)
+        found = estimate(scene.stack, Params.from_keywords("robust", edges="off"))
+        x = np.arange(11.0)
+        frames = list(scene.frames.reshape(11, 192, 240, -1))
+        return lambda box: ([f[box] for f in frames], found.index[box]), (192, 240), 1 / 255, x
+
+    return given
+
+
+def test_where_surfaces_hide_one_another_the_first_tiles_change_nothing(surveyed):
+    quick, full = (
+        survey(*surveyed("steps"), constants=replace(FITTED, hopeless=hopeless))
+        for hopeless in (FITTED.hopeless, np.inf)
+    )
+    assert (quick.ratio, quick.near_first) == (full.ratio, full.near_first)
+    np.testing.assert_array_equal(quick.blur.position, full.blur.position)
+    np.testing.assert_array_equal(quick.jumps.asks, full.jumps.asks)
+
+
+@pytest.mark.parametrize("name", ["cosine", "cone"])
+def test_a_few_tiles_tell_that_nothing_is_hidden(surveyed, name, monkeypatch):
+    asked = []
+    module = import_module("varfocus.edges.survey")
+    monkeypatch.setattr(module, "judge", lambda *a, **k: asked.append(1) or judge(*a, **k))
+    assert survey(*surveyed(name)) is None
+    assert len(asked) <= 2 * FIRST_TILES
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "FIRST_TILES", 0)  # nobody is asked first: the same answer
+        assert survey(*surveyed(name)) is None
 
 
 def test_a_closed_switch_leaves_every_bit():

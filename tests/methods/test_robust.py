@@ -15,7 +15,7 @@ from varfocus.curve.templates import Bank
 from varfocus.depth import physical_error
 from varfocus.energy.operators import K, norm_21
 from varfocus.errors import NoContrastError, ParameterError, VarfocusWarning
-from varfocus.methods import robust as robust_module
+from varfocus.methods import smoothness
 from varfocus.methods.robust import end_labels, overshadowed
 from varfocus.minimise import linearised_admm
 from varfocus.minimise.semi_global import lowest
@@ -178,7 +178,7 @@ def test_the_minimiser_does_not_lose_to_the_linearised_admm(cone, found, monkeyp
     def by_admm(data, d_0, solver, report, *, regulariser, unit):
         return linearised_admm(data, d_0, solver, report, regulariser=regulariser, warm=True)
 
-    monkeypatch.setattr(robust_module, "huber_primal_dual", by_admm)
+    monkeypatch.setattr(smoothness, "huber_primal_dual", by_admm)
     literal = robust(cone.frames)
     best = min(literal.trace.energy)
     assert found.trace.energy[-1] <= best + 1e-3 * abs(best)

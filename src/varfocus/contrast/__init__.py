@@ -6,6 +6,7 @@ from varfocus.contrast.focus_measures import (
     tenengrad,
     wavelet,
 )
+from varfocus.contrast.guided import guided_mean
 from varfocus.contrast.measures import (
     PLAIN_SHARE,
     box_mean,
@@ -39,6 +40,7 @@ __all__ = [
     "contrast_function",
     "gaussian",
     "gradient_energy",
+    "guided_mean",
     "has_kernels",
     "jump_weight",
     "mlap",

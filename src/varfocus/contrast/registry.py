@@ -22,6 +22,7 @@ from varfocus.contrast.focus_measures import (
 from varfocus.contrast.measures import mlap
 from varfocus.errors import ParameterError
 from varfocus.params import DEFAULT_MEASURE, MEASURE_NAMES, FocusMeasure
+from varfocus.text import shown
 
 _PROBE, _TRIALS, _TOLERANCE = 129, 3, 1e-5
 """Side of the image on which the reach of a function is measured, how often, and how exactly."""
@@ -155,19 +156,35 @@ def _words(measure: Callable[[Array], Array]) -> str:
 def _checked(measure: Callable[[Array], Array], name: str) -> Callable[[Array], Array]:
     def contrast(image: Array) -> Array:
         xp = namespace(image)
-        found = xp.asarray(measure(image))
+        try:
+            found = measure(image)
+        except Exception as error:
+            trace = error.__traceback__
+            if trace is not None and trace.tb_next is not None:
+                raise  # from inside of it, which its author wants to see
+            raise ParameterError(  # it is no function, or not one of an image
+                f"the focus measure {name} failed: {type(error).__name__}: {error}",
+                "expected a function of an image that returns its contrast",
+            ) from error
+        try:
+            found = xp.asarray(found)
+            numbers = xp.astype(found, image.dtype)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(
+                f"received {shown(found)} from the focus measure {name}",
+                "expected an array of numbers",
+            ) from error
         if tuple(found.shape) != tuple(image.shape[:2]):
             raise ParameterError(
                 f"received contrast of shape {tuple(found.shape)} from the focus measure {name}",
                 f"expected {tuple(image.shape[:2])}, height and width of the frame",
             )
-        found = xp.astype(found, image.dtype)
-        if not bool(xp.all((found >= 0) & xp.isfinite(found))):
+        if not bool(xp.all((numbers >= 0) & xp.isfinite(numbers))):
             raise ParameterError(
                 f"received contrast below zero, infinite or NaN from the focus measure {name}",
                 "expected numbers of at least 0",
             )
-        return found
+        return numbers
 
     return contrast
 

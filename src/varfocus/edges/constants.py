@@ -75,6 +75,8 @@ class EdgeConstants:
         The stage runs if rendering with occlusion leaves at most this share of the error without,
     direction : float
         and at most this share of the error that remains with the other end as the near one.
+    hopeless : float
+        Where each of the highest jumps leaves more than this share of its error, no other is asked.
     earned : float
         By how much the near side must reduce the error, in units of the noise per frame that is
         used.
@@ -110,6 +112,7 @@ class EdgeConstants:
     robust: float = 36.0
     occlusion: float = 0.75
     direction: float = 0.85
+    hopeless: float = 0.85
     earned: float = 6.0
     most_earned: float = 20.0
     share: float = 0.25
@@ -124,8 +127,8 @@ class EdgeConstants:
 RENDER = RenderConstants()
 FITTED = EdgeConstants()
 
-SAMPLES = 4000
-"""Pixels on which the blur is measured, or up to twice as many."""
+SAMPLES, FEW_SAMPLES = 4000, 1000
+"""Pixels on which the blur is measured, or up to twice as many; and to ask the first tiles."""
 
 SAMPLE_WINDOW = 128
 """Side in pixels of the windows in which it is measured in a large picture."""
@@ -153,6 +156,9 @@ HALO = (6, 24)
 
 TRIAL_TILES = 24
 """Tiles on which the stage first tries whether, and from which end, surfaces hide one another."""
+
+FIRST_TILES = 3
+"""Tiles with the highest jumps among these, which are asked before the others."""
 
 TRIAL_ROUNDS = 2
 """How often the pixels of these tiles are tested."""

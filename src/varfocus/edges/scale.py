@@ -58,7 +58,9 @@ class Part:
     clear: NDArray[np.bool_]
 
 
-def blur_scale(parts: Sequence[Part], scale: float, x: NDArray[np.float64]) -> BlurScale | None:
+def blur_scale(
+    parts: Sequence[Part], scale: float, x: NDArray[np.float64], count: int = SAMPLES
+) -> BlurScale | None:
     """Measure the blur of a stack.
 
     Parameters
@@ -69,6 +71,8 @@ def blur_scale(parts: Sequence[Part], scale: float, x: NDArray[np.float64]) -> B
         What maps pixel values to [0, 1].
     x : ndarray of shape (n,)
         Focus coordinate of the frames, monotone.
+    count : int
+        Pixels to look at, or up to twice as many.
 
     Returns
     -------
@@ -79,23 +83,25 @@ def blur_scale(parts: Sequence[Part], scale: float, x: NDArray[np.float64]) -> B
     samples = []
     for part in parts:
         label = np.clip(np.rint(part.index), 0, len(part.frames) - 1).astype(np.intp)
-        samples.append(_sampled(part.frames, scale, label, part.clear, SAMPLES // len(parts)))
+        samples.append(_sampled(part.frames, scale, label, part.clear, count // len(parts)))
     blurred, measured = (
         np.concatenate(each, axis=1) for each in list(zip(*samples, strict=True))[:2]
     )
     own = np.concatenate([sample[2] for sample in samples])
-    if own.size < SAMPLES // 10:
+    if own.size < count // 10:
         return None
-    distance = np.abs(unit[:, None] - unit[own][None])
-    levels = blurred.reshape(-1, blurred.shape[2])
-    column = np.arange(own.size)
+    # Pixels of one label are blurred alike: by the σ of a frame and a label.
+    distance = np.abs(unit[:, None] - unit[None])
+    levels, frames = (np.moveaxis(each, 2, 0).copy() for each in (blurred, measured))
+    levels, column = levels.reshape(len(levels), -1), np.arange(own.size)
 
     def residual(c: float) -> Float:
         place = np.interp(np.minimum(c * distance, 0.999 * BLURS[-1]), BLURS, np.arange(BLURS.size))
         lower = place.astype(np.intp)
-        share = (place - lower).astype(np.float32)[..., None]
-        low, high = (levels.take((lower + i) * own.size + column, axis=0) for i in (0, 1))
-        difference: Float = measured - (low + share * (high - low))
+        share = (place - lower).astype(np.float32).take(own, axis=1)
+        first = (lower * own.size).take(own, axis=1) + column
+        low, high = levels.take(first, axis=1), levels.take(first + own.size, axis=1)
+        difference: Float = frames - (low + share * (high - low))
         return difference
 
     def mean(i: int) -> float:
@@ -104,7 +110,7 @@ def blur_scale(parts: Sequence[Part], scale: float, x: NDArray[np.float64]) -> B
     # Every fifth candidate first, then those between the best of them and its neighbours.
     start = min(range(0, RANGES.size, 5), key=mean)
     best = RANGES[min(range(max(start - 4, 0), min(start + 5, RANGES.size)), key=mean)]
-    square = np.sum(residual(best) ** 2, axis=2).mean(axis=0)
+    square = np.sum(residual(best) ** 2, axis=0).mean(axis=0)
     # Frames without noise still do not follow the model to the last digit.
     contrast = float(measured.var(axis=(0, 1)).sum())
     return BlurScale(best * unit, max(float(np.median(square)), 1e-3 * contrast, 1e-8))
@@ -122,6 +128,17 @@ def sample_windows(shape: tuple[int, ...]) -> list[Box]:
     return [(rows, columns) for rows in spans[0] for columns in spans[1]]
 
 
+def few_windows(shape: tuple[int, ...]) -> list[Box]:
+    """Return three windows along the diagonal of the picture."""
+    sides = [min(side, SAMPLE_WINDOW) for side in shape]
+    places = [
+        np.linspace(0, whole - side, 5).astype(int)
+        for whole, side in zip(shape, sides, strict=True)
+    ]
+    starts = [[int(place[k]) for place in places] for k in (1, 2, 3)]
+    return [(slice(top, top + sides[0]), slice(left, left + sides[1])) for top, left in starts]
+
+
 def _sampled(
     frames: list[NDArray[Any]],
     scale: float,
@@ -135,10 +152,8 @@ def _sampled(
     """
     factor = np.float32(scale)
     channels = frames[0].shape[2]
-    sharp = np.empty((channels, *label.shape), np.float32)
-    for k in np.unique(label).tolist():
-        here = label == k
-        sharp[:, here] = frames[k][here].T * factor
+    own = np.take_along_axis(np.stack(frames), label[None, ..., None], axis=0)[0]
+    sharp = np.moveaxis(own, 2, 0).astype(np.float32) * factor
     contrast = ndimage.gaussian_gradient_magnitude(sharp.sum(axis=0), 1.0)
     chosen = np.flatnonzero(clear & (contrast > np.median(contrast)))
     chosen = chosen[:: max(chosen.size // count, 1)]

@@ -56,13 +56,13 @@ def find_sides(blur: Float, constants: EdgeConstants = FITTED) -> Sides | None:
     Sides or None
         None if there is no jump.
     """
-    size = 2 * JUMP_WINDOW + 1
-    low = ndimage.minimum_filter(blur, size, mode="nearest")
-    high = ndimage.maximum_filter(blur, size, mode="nearest")
     steep = np.zeros(blur.shape, bool)
     for axis in (0, 1):
         rise = ndimage.correlate1d(blur, [-1.0, 0.0, 1.0], axis=axis, mode="nearest")
         steep |= np.abs(rise) > constants.steep
+    if not steep.any():
+        return None
+    low, high = extent(blur, JUMP_WINDOW)
     jump = steep & (high - low > constants.high)
     if not jump.any():
         return None
@@ -71,20 +71,17 @@ def find_sides(blur: Float, constants: EdgeConstants = FITTED) -> Sides | None:
     near, far = (side.take(nearest) for side in ends)
     del low, high, nearest
     is_near = np.abs(blur - near) < np.abs(blur - far)
-    reach = int(constants.continues)
-    border = np.where(is_near, closest(~is_near, reach)[0], closest(is_near, reach)[0])
     # Where three surfaces meet, a pixel of the third one has nothing to do with this jump.
     off = np.minimum(np.abs(blur - near), np.abs(blur - far))
     strange = off > constants.side_range * (far - near)
     close = distance <= constants.continues + JUMP_WINDOW
     close &= ~(strange & (distance > constants.ramp))
-    return Sides(
-        near,
-        far,
-        is_near,
-        asks=close & (border <= constants.asked),
-        zone=close & (border <= constants.continues),
+    # How close the other side is.
+    asks, zone = (
+        close & np.where(is_near, within(~is_near, reach), within(is_near, reach))
+        for reach in (constants.asked, constants.continues)
     )
+    return Sides(near, far, is_near, asks, zone)
 
 
 def hopeful(blur: Float, rival: Float, constants: EdgeConstants = FITTED) -> Sides:
@@ -110,6 +107,41 @@ def hopeful(blur: Float, rival: Float, constants: EdgeConstants = FITTED) -> Sid
         near = rival.take(nearest)
         asks = (distance <= constants.beside) & (blur - near > constants.high)
     return Sides(near, blur, np.zeros(blur.shape, bool), asks, asks)
+
+
+def extent(values: Float, reach: int) -> tuple[Float, Float]:
+    """Return the lowest and the highest value within so many rows and columns of each pixel."""
+    low = high = values
+    for axis in (0, 1):
+        below, above = low, high
+        low, high = below.copy(), above.copy()
+        for step in range(1, min(reach, values.shape[axis] - 1) + 1):
+            here = (slice(None),) * axis
+            start, rest = (*here, slice(None, -step)), (*here, slice(step, None))
+            for one, other in ((start, rest), (rest, start)):
+                np.minimum(low[one], below[other], out=low[one])
+                np.maximum(high[one], above[other], out=high[one])
+    return low, high
+
+
+def within(mask: Mask, reach: float) -> Mask:
+    """Return the pixels that have a pixel of a mask within so many pixels, as the crow flies."""
+    height, width = mask.shape
+    out, across = mask.copy(), mask.copy()
+    # Rows far above and below see little to the left and right, those close by see more.
+    breadth = 0
+    for row in range(int(reach), -1, -1):
+        while breadth + 1 <= np.sqrt(reach * reach - row * row):
+            breadth += 1
+            if breadth < width:
+                across[:, breadth:] |= mask[:, :-breadth]
+                across[:, :-breadth] |= mask[:, breadth:]
+        if row == 0:
+            out |= across
+        elif row < height:
+            out[row:] |= across[:-row]
+            out[:-row] |= across[row:]
+    return out
 
 
 def closest(mask: Mask, reach: int) -> tuple[Float, NDArray[np.int64]]:

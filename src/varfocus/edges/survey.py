@@ -3,6 +3,11 @@
 The edge stage has work to do only where they do. Some patches are tried with either end of the
 stack as the near one; unless rendering with occlusion explains the frames clearly better than
 blurring every pixel by itself, the depth is left unchanged.
+
+Most stacks without occlusion are told by a few patches: at the highest jumps it must show, even
+before any pixel has changed sides. On 22 stacks that open the stage (simulated, light fields,
+photographs) the best of three such tiles leaves at most .79 of the error; on continuous surfaces
+.88 and more.
 """
 
 from __future__ import annotations
@@ -13,16 +18,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from varfocus.canvas.tiles import Box, grown, tiles
 from varfocus.edges.constants import (
     CLEAR,
     FAR_ENOUGH,
+    FEW_SAMPLES,
+    FIRST_TILES,
     FITTED,
     GRID,
     HALO,
     MOST_LAYERS,
+    SAMPLES,
     TILE,
     TRIAL_ROUNDS,
     TRIAL_TILES,
@@ -31,8 +38,8 @@ from varfocus.edges.constants import (
 from varfocus.edges.judge import judge, plain_error
 from varfocus.edges.patches import Scene, as_scene, cut_patch, occupied_tiles, on_threads
 from varfocus.edges.render import Float
-from varfocus.edges.scale import BlurScale, Part, blur_scale, sample_windows
-from varfocus.edges.sides import Mask, Sides, closest, find_sides
+from varfocus.edges.scale import BlurScale, Part, blur_scale, few_windows, sample_windows
+from varfocus.edges.sides import Mask, Sides, extent, find_sides, within
 from varfocus.edges.vote import reach_of_votes, vote
 from varfocus.progress import Progress, silent, track
 
@@ -44,6 +51,9 @@ TRIAL_REACH = JUMP_REACH + TRIAL_ROUNDS * (HALO[1] + reach_of_votes())
 
 View: TypeAlias = Callable[[Box], tuple[list[NDArray[Any]], Float]]
 """Gives the frames, n of shape ``(h, w, C)``, and the depth in frames of a part of the image."""
+
+Place: TypeAlias = tuple[Box, float]
+"""The tested pixels of a tile, and the heights of their jumps added up."""
 
 Sums: TypeAlias = tuple[float, float, int]
 """Error with occlusion, error without, and of how many pixels."""
@@ -91,10 +101,10 @@ class Trial:
     jumps: Sides | None
 
 
-def enough_frames(x: NDArray[np.float64]) -> list[int]:
-    """Return the numbers of at most 16 frames, spread evenly over the focus coordinate x."""
+def enough_frames(x: NDArray[np.float64], most: int = MOST_LAYERS) -> list[int]:
+    """Return the numbers of at most so many frames, spread evenly over the focus coordinate x."""
     unit = np.abs(x - x[0]) / abs(x[-1] - x[0])
-    wanted = np.linspace(0.0, 1.0, MOST_LAYERS)
+    wanted = np.linspace(0.0, 1.0, most)
     return sorted({int(np.abs(unit - w).argmin()) for w in wanted})
 
 
@@ -156,47 +166,121 @@ def try_both_ends(
     Returns
     -------
     Trial or None
-        None if there are no jumps, or too few pixels to measure the blur.
+        None if there are no jumps, too few pixels to measure the blur, or no hope at the highest
+        jumps.
     """
+    trials = _Trials(view, shape, scale, side or max(shape), constants)
+    if trials.hopeless(measured_blur(view, shape, scale, x, quickly=True)):
+        return None
     measured = measured_blur(view, shape, scale, x)
     if measured is None:
         return None
-    pieces = tiles(shape, side or max(shape), JUMP_REACH, GRID)
-    places: list[Box] = []
-    sides = None
-    for piece in track(pieces, "edges", len(pieces), progress):
-        sides = jumps(*view(piece.outer), scale, measured, constants)
-        if sides is not None:
-            top, left = (s.start for s in piece.inner)
-            here = occupied_tiles(sides.asks[piece.within])
-            places += [_shifted(place, top, left) for place in here]
+    places, whole = trials.places(measured, progress)
     if not places:
         return None
-    places.sort(key=lambda place: (place[0].start // TILE, place[1].start // TILE))
-    some = _spread(places, TRIAL_TILES)
-    whole = sides if len(pieces) == 1 else None
-    if whole is not None:
-        frames, index = view(pieces[0].outer)
-        sums = _trial(frames, index, scale, measured, whole, some, some, constants)
-    else:
-        sums = []
-        for place in some:
-            sums += _trial_apart(view, shape, scale, measured, place, some, constants)
+    sums = trials.sums(measured, [box for box, _ in places], whole, TRIAL_ROUNDS)
     first, last = (_ratio([pair[order] for pair in sums]) for order in (0, 1))
     return Trial(measured, (first, last), whole)
 
 
+@dataclass(frozen=True)
+class _Trials:
+    """Where a stack is tried, and how; attributes as for `survey`."""
+
+    view: View
+    shape: tuple[int, ...]
+    scale: float
+    side: int
+    constants: EdgeConstants
+
+    def places(
+        self, measured: BlurScale, progress: Progress = silent
+    ) -> tuple[list[Place], Sides | None]:
+        """Return some tiles with jumps, and all jumps if the image is looked at in one piece."""
+        pieces = tiles(self.shape, self.side, JUMP_REACH, GRID)
+        places: list[Place] = []
+        sides = None
+        for piece in track(pieces, "edges", len(pieces), progress):
+            sides = jumps(*self.view(piece.outer), self.scale, measured, self.constants)
+            if sides is not None:
+                top, left = (s.start for s in piece.inner)
+                asks, height = sides.asks[piece.within], (sides.far - sides.near)[piece.within]
+                for place in occupied_tiles(asks):
+                    weight = float(height[place][asks[place]].sum())
+                    places.append((_shifted(place, top, left), weight))
+        places.sort(key=lambda place: (place[0][0].start // TILE, place[0][1].start // TILE))
+        return _spread(places, TRIAL_TILES), sides if len(pieces) == 1 else None
+
+    def hopeless(self, roughly: BlurScale | None) -> bool:
+        """Tell whether there are jumps, and the highest ones show no sign of occlusion."""
+        if roughly is None:
+            return False
+        places, whole = self.places(roughly)
+        highest = [box for box, _ in sorted(places, key=lambda place: -place[1])[:FIRST_TILES]]
+        sums = self.sums(roughly, highest, whole, rounds=0)
+        ratios = [_ratio([end]) for pair in sums for end in pair]
+        return bool(ratios) and min(ratios) > self.constants.hopeless
+
+    def sums(
+        self, measured: BlurScale, boxes: list[Box], whole: Sides | None, rounds: int
+    ) -> list[tuple[Sums, Sums]]:
+        """Return the errors of some tiles, with either end of the stack as the near one."""
+        if whole is not None:
+            frames, index = self.view((slice(0, self.shape[0]), slice(0, self.shape[1])))
+            return self._tried(frames, index, measured, whole, boxes, boxes, rounds)
+        return [pair for box in boxes for pair in self._apart(measured, box, boxes, rounds)]
+
+    def _apart(
+        self, measured: BlurScale, place: Box, some: list[Box], rounds: int
+    ) -> list[tuple[Sums, Sums]]:
+        """Return the errors of one tile of an image that is not held in one piece."""
+        outer = grown(place, self.shape, TRIAL_REACH, GRID).outer
+        frames, index = self.view(outer)
+        sides = jumps(frames, index, self.scale, measured, self.constants)
+        assert sides is not None  # there is a jump in this place
+        top, left = (-s.start for s in outer)
+        # Neighbours count, too, if they are tried at all.
+        near_by = [_shifted(other, top, left) for other in some if _inside(other, outer)]
+        here = [_shifted(place, top, left)]
+        return self._tried(frames, index, measured, sides, near_by, here, rounds)
+
+    def _tried(
+        self,
+        frames: list[NDArray[Any]],
+        index: Float,
+        measured: BlurScale,
+        sides: Sides,
+        asked: list[Box],
+        counted: list[Box],
+        rounds: int,
+    ) -> list[tuple[Sums, Sums]]:
+        most = np.float32(measured.position[-1])
+        orders = []
+        for near_first in (True, False):
+            scene = as_scene(frames, self.scale, index, measured, near_first, self.constants)
+            found = vote(scene, sides if near_first else sides.turned(most), asked, rounds)
+            orders.append(_errors(scene, found, counted))
+        return list(zip(*orders, strict=True))
+
+
 def measured_blur(
-    view: View, shape: tuple[int, ...], scale: float, x: NDArray[np.float64]
+    view: View,
+    shape: tuple[int, ...],
+    scale: float,
+    x: NDArray[np.float64],
+    quickly: bool = False,
 ) -> BlurScale | None:
-    """Return how strongly the camera blurs, measured in windows spread over the image."""
+    """Return how strongly the camera blurs, measured in windows spread over the image, or in few.
+
+    None if there are too few pixels.
+    """
     parts = []
-    for box in sample_windows(shape):
+    for box in few_windows(shape) if quickly else sample_windows(shape):
         tile = grown(box, shape, CLEAR + 2)
         frames, index = view(tile.outer)
         inner = [frame[tile.within] for frame in frames]
         parts.append(Part(inner, index[tile.within], _calm(index)[tile.within]))
-    return blur_scale(parts, scale, x)
+    return blur_scale(parts, scale, x, FEW_SAMPLES if quickly else SAMPLES)
 
 
 def jumps(
@@ -213,51 +297,8 @@ def jumps(
 
 def _calm(index: Float) -> Mask:
     """Pixels some way from anything steep."""
-    high = ndimage.maximum_filter(index, 3, mode="nearest")
-    steep = high - ndimage.minimum_filter(index, 3, mode="nearest") > 1.0
-    calm: Mask = closest(steep, CLEAR)[0] > CLEAR
-    return calm
-
-
-def _trial_apart(
-    view: View,
-    shape: tuple[int, ...],
-    scale: float,
-    measured: BlurScale,
-    place: Box,
-    some: list[Box],
-    constants: EdgeConstants,
-) -> list[tuple[Sums, Sums]]:
-    """Return the errors of one tile of an image that is not held in one piece."""
-    outer = grown(place, shape, TRIAL_REACH, GRID).outer
-    frames, index = view(outer)
-    sides = jumps(frames, index, scale, measured, constants)
-    assert sides is not None  # there is a jump in this place
-    top, left = (-s.start for s in outer)
-    # Neighbours count, too, if they are tried at all.
-    near_by = [_shifted(other, top, left) for other in some if _inside(other, outer)]
-    here = [_shifted(place, top, left)]
-    return _trial(frames, index, scale, measured, sides, near_by, here, constants)
-
-
-def _trial(
-    frames: list[NDArray[Any]],
-    index: Float,
-    scale: float,
-    measured: BlurScale,
-    sides: Sides,
-    asked: list[Box],
-    counted: list[Box],
-    constants: EdgeConstants,
-) -> list[tuple[Sums, Sums]]:
-    """Return the errors of some tiles, with either end of the stack as the near one."""
-    most = np.float32(measured.position[-1])
-    orders = []
-    for near_first in (True, False):
-        scene = as_scene(frames, scale, index, measured, near_first, constants)
-        found = vote(scene, sides if near_first else sides.turned(most), asked, TRIAL_ROUNDS)
-        orders.append(_errors(scene, found, counted))
-    return list(zip(*orders, strict=True))
+    low, high = extent(index, 1)
+    return ~within(high - low > 1.0, CLEAR)
 
 
 def _errors(scene: Scene, sides: Sides, boxes: list[Box]) -> list[Sums]:
@@ -267,7 +308,7 @@ def _errors(scene: Scene, sides: Sides, boxes: list[Box]) -> list[Sums]:
     def work(box: Box) -> Sums:
         patch, inner = cut_patch(scene, sides, box)
         asks = sides.asks[box]
-        error = judge(patch, tau2, scene.constants.sharp)[1][inner][asks]
+        error = judge(patch, tau2, sharp=-1.0)[1][inner][asks]  # nobody is to change sides
         plain = plain_error(patch, tau2)[inner][asks]
         return float(error.sum()), float(plain.sum()), error.size
 
@@ -280,8 +321,10 @@ def _ratio(sums: list[Sums]) -> float:
     return float(error) / max(float(plain), 1e-12)
 
 
-def _spread(boxes: list[Box], count: int) -> list[Box]:
-    return [boxes[i] for i in np.unique(np.linspace(0, len(boxes) - 1, count).astype(int))]
+def _spread(places: list[Place], count: int) -> list[Place]:
+    if len(places) <= count:
+        return places
+    return [places[i] for i in np.linspace(0, len(places) - 1, count).astype(int)]
 
 
 def _shifted(box: Box, rows: int, columns: int) -> Box:

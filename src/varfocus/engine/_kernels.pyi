@@ -16,6 +16,8 @@ LABEL_PADDING: int = 16
 
 MOST_THREADS: int = 1024
 
+NO_LABEL: float = 1.0000000150474662e+30
+
 WIDEST_WINDOW: int = 1999
 
 WINDOW: int = 16
@@ -120,6 +122,8 @@ def shrink(frame: Annotated[NDArray[numpy.uint16], dict(shape=(None, None, None)
 @overload
 def shrink(frame: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], factor: int, scale: float, threads: int) -> None: ...
 
+def cell_products(F: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], M: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], side: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None, None), order='C', device='cpu')], threads: int) -> None: ...
+
 class EdgeConstants:
     def __init__(self, *, no_blur: float, reach: float, opaque: float, continued: float, wider: float, faint: float, covered: float) -> None: ...
 
@@ -128,3 +132,9 @@ def edge_convolve(planes: Annotated[NDArray[numpy.float32], dict(shape=(None, No
 def edge_judge(frames: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], near: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], far: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], sigma: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], constants: EdgeConstants, tau2: float, sharp: float, change: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], error: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], colour: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')]) -> None: ...
 
 def edge_plain_error(frames: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], near: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], far: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], sigma: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], constants: EdgeConstants, tau2: float, error: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
+
+def reblur(measured: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], pictures: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], number: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], precision: float, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+def vote(depth: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], trust: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], picture: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], asked: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], closeness: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: int, kin: int, per_frame: float, precision: float, alike: float, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+def confine(cost: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], labels: int, low: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], high: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], trust: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], per_width: float, pull: float, scale: float, threads: int) -> None: ...

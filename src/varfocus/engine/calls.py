@@ -168,3 +168,11 @@ def warp(
 def shrink(frame: NDArray[Any], out: Float, factor: int, scale: float) -> None:
     """Write block means of a frame ``(H, W, C)`` into `out`: `varfocus.align.warp.shrink`."""
     kernels.shrink(frame, out, factor, scale, thread_count())
+
+
+def cell_products(F: Float, M: Float, side: int) -> NDArray[np.float64]:
+    """Return products of the features of all cells: `varfocus.align.cells.products`."""
+    down, across = ((length - 4) // side for length in F.shape[1:])
+    out = np.empty((len(F), down * across, 8, 8), np.float64)
+    kernels.cell_products(_read(F), _read(M), side, out, thread_count())
+    return out

@@ -180,6 +180,9 @@ BATCH = _shared("BATCH", without=1)
 LABEL_PADDING = _shared("LABEL_PADDING", without=1)
 """Volumes have room for a multiple of this many labels."""
 
+NO_LABEL = 1e30 if _compiled is None else float(_compiled.NO_LABEL)
+"""What labels cost that only pad a volume."""
+
 WINDOW = _shared("WINDOW", without=1)
 """Samples of a curve that the refinement sees."""
 

@@ -17,26 +17,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
-from varfocus import edges, engine
+from varfocus import edges
 from varfocus.canvas import Canvas, Tile, Whole
 from varfocus.canvas.tiles import Box
-from varfocus.contrast import PLAIN_SHARE, box_mean, jump_weight, reach
-from varfocus.contrast.kernel_scales import TRUNCATE, WIDEST_SIGMA, decoded
-from varfocus.contrast.scales import SCALES, Scales, two_scales
-from varfocus.curve.likelihood import Model, learn
+from varfocus.contrast import PLAIN_SHARE, box_mean, jump_weight
+from varfocus.curve.likelihood import Model
 from varfocus.edges.plain_areas import settle
 from varfocus.energy import VolumeTerm, WindowTerm
-from varfocus.energy.operators import K, magnitude
-from varfocus.energy.regulariser import TGV, HuberTV
 from varfocus.methods.estimate import Estimate
-from varfocus.minimise import Solution, Trace, huber_primal_dual, linearised_admm
+from varfocus.methods.prepared import Front, front_and_model
+from varfocus.methods.second_look import Look, second_look
+from varfocus.methods.smoothness import penalties, refine
+from varfocus.methods.veto import end_labels, overshadowed, veto_windows
+from varfocus.minimise import Trace
 from varfocus.minimise.banded_search import band_count
 from varfocus.minimise.search import Searcher, search
 from varfocus.minimise.semi_global import PATHS
-from varfocus.params import Params, RobustParams, SolverParams
-from varfocus.progress import Progress, silent, track
+from varfocus.params import Params, RobustParams
+from varfocus.progress import Progress, silent
 from varfocus.stack import FocusStack
 
 Float = NDArray[np.float32]
@@ -50,23 +49,6 @@ CLEAR_LEAD = 0.1
 MARGIN_LIMIT = 3.0
 """A lead over a rival beyond this adds no information."""
 
-VETO_WINDOW = 21
-"""Side in pixels of the window in which `overshadowed` looks for something stronger."""
-
-VETO_RATIO = 4.0
-"""Pixels weaker than their surroundings by more than this factor are distrusted."""
-
-VETO_REACH, VETO_INSIDE = 1.0, 0.9
-"""Within this many frames of an end of the range entirely, and further inside to this share."""
-
-REFERENCE_SIZE = 320.0
-"""Side in pixels of the square image for which the weight of the refinement is meant."""
-
-MOST_MAGNIFIED = 16.0
-"""Images wider than this many times that are mosaics, whose blur grows no further."""
-
-TORN = 0.1
-"""Weight of the regulariser across a jump of the start."""
 
 SIGMA_NOISE, SIGMA_MODEL = 0.95, 0.077
 """Standard error at unit curvature, in peak widths: what noise adds at a well of one nat in one
@@ -86,33 +68,6 @@ NOISE_EVIDENCE = 5.5
 
 
 @dataclass(frozen=True)
-class Front:
-    """Contrast of all frames, and what else is measured in the same pass.
-
-    Attributes
-    ----------
-    contrast : ndarray of shape (2n, H, W)
-        Fine contrast of all frames, then coarse; float32, or the engine's 16-bit numbers.
-    gradient : ndarray of shape (H, W), float32
-        Largest squared brightness gradient over the frames at the coarse scale.
-    strength : ndarray of shape (H, W), float32
-        Range over the frames of the coarse contrast.
-    """
-
-    contrast: NDArray[Any]
-    gradient: Float
-    strength: Float
-
-    def curves(self, scale: int, rows: slice, columns: slice) -> Float:
-        """Return the contrast of some pixels over all frames, shape ``(n, P)``."""
-        n = len(self.contrast) // SCALES
-        part = self.contrast[scale * n : (scale + 1) * n, rows, columns]
-        if part.dtype == np.uint16:
-            part = decoded(part)
-        return np.asarray(part, np.float32).reshape(n, -1)
-
-
-@dataclass(frozen=True)
 class Prepared:
     """What was learnt from a stack, before anything is smoothed.
 
@@ -124,6 +79,8 @@ class Prepared:
         Their contrast at two scales.
     model : Model
         Focus coordinate, templates and noise.
+    look : Look or None
+        What the second look found, if there was one.
     canvas : Canvas
         Where the maps live.
     """
@@ -131,20 +88,21 @@ class Prepared:
     stack: FocusStack
     front: Front
     model: Model
+    look: Look | None
     canvas: Canvas
 
 
 def prepare(
     stack: FocusStack, params: Params, progress: Progress = silent, canvas: Canvas | None = None
 ) -> Prepared:
-    """Look at every frame once, and learn what peaks look like.
+    """Look at every frame once, learn what peaks look like, and which depths explain all frames.
 
     Parameters
     ----------
     stack : FocusStack
         At least three frames.
     params : Params
-        Of which `measure`, `support`, `coarse_blur` and `coordinate` are used.
+        Of which `measure`, `support`, `coarse_blur`, `coordinate` and `reblur` are used.
     progress : callable
         Listener.
     canvas : Canvas, optional
@@ -155,18 +113,12 @@ def prepare(
     Prepared
         For `solve`, as often as wanted.
     """
-    canvas, chosen = canvas or Whole(stack.shape), params.robust
-
-    def look(tile: Tile, listen: Progress) -> tuple[NDArray[Any], ...]:
-        seen = measure(stack.window(*tile.outer), params, listen)
-        return seen.contrast, seen.gradient, seen.strength
-
-    front = Front(*canvas.map("contrast", contrast_reach(params), look, progress))
-    progress("learning", 0, 1)
-    model = learn(front.curves, stack.shape, SCALES, wanted=chosen.coordinate, focus=stack.focus)
-    canvas.release()
-    progress("learning", 1, 1)
-    return Prepared(stack, front, model, canvas)
+    canvas = canvas or Whole(stack.shape)
+    front, model = front_and_model(stack, params, canvas, progress)
+    look = None
+    if params.robust.reblur == "auto":
+        look = second_look(stack, model, params, canvas, progress)
+    return Prepared(stack, front, model, look, canvas)
 
 
 def solve(
@@ -198,7 +150,12 @@ def solve(
     """
     chosen = params.robust
     stack, front, model, canvas = prepared.stack, prepared.front, prepared.model, prepared.canvas
+    confined = None
+    if prepared.look is not None and prepared.look.changes:
+        confined = prepared.look.confinement(model, canvas)
     lost = _around(front.strength, canvas, progress)
+    if confined is not None:
+        lost[:] = 0.0  # ghosts are known, and need not be guessed
     slope, weight, jump = _penalties(front.gradient, model, chosen, canvas)
     bands = band_count(stack.shape, len(stack), model.labels, room, on_disk=canvas.side is not None)
     passes = _Passes(canvas, progress)
@@ -210,6 +167,7 @@ def solve(
         end_labels(model),
         slope,
         jump,
+        confined,
         bands,
         canvas.empty,
         passes.done,
@@ -233,10 +191,14 @@ def solve(
         lead, bend, cost = judge(found, model, index, canvas)
 
     def conclude(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
+        spoken = cost[tile.outer]
+        if confined is not None:
+            label = index[tile.outer] * np.float32(1.0 / model.step)
+            spoken = confined.part(tile.outer).evidence(spoken, label)
         return (
             np.clip(lead[tile.outer], -MARGIN_LIMIT, MARGIN_LIMIT),
             standard_error(bend[tile.outer], model),
-            evidence(cost[tile.outer], model) >= NOISE_EVIDENCE / len(stack),
+            evidence(spoken, model) >= NOISE_EVIDENCE / len(stack),
         )
 
     margin, sigma, known = canvas.map("concluding", EVIDENCE_WINDOW, conclude)
@@ -247,7 +209,11 @@ def solve(
         trace=trace,
         sigma=sigma,
         known=known,
-        notes=model.describe() | {"edges": None if sharpened is None else sharpened.notes},
+        notes=model.describe()
+        | {
+            "reblur": None if prepared.look is None else prepared.look.describe(),
+            "edges": None if sharpened is None else sharpened.notes,
+        },
         unmixed=None if sharpened is None else (sharpened.colour, sharpened.seen),
     )
 
@@ -339,13 +305,6 @@ def _window_term(term: VolumeTerm | WindowTerm, tile: Tile) -> WindowTerm:
         np.ascontiguousarray(a[tile.outer]) for a in (term.samples, term.scale, term.base)
     )
     return WindowTerm(samples, scale, base, np.zeros(len(samples)), term.step)
-
-
-def penalties(model: Model, weight: Float, params: RobustParams) -> tuple[float, Float]:
-    """Return P₁ and, for every pixel of `weight`, P₂ of the semi-global search."""
-    slope = params.smoothness * params.slope_penalty * model.step / model.peak_width
-    jump: Float = np.maximum(np.float32(params.smoothness * params.jump_penalty) * weight, slope)
-    return slope, jump
 
 
 def judge(
@@ -498,78 +457,6 @@ def restored(
     return replace(found, colour=found.colour * np.float32(gain), index=depth)
 
 
-def measure(stack: FocusStack, params: Params, progress: Progress = silent) -> Scales:
-    """Look at every frame once, and return its contrast at two scales."""
-    front, how = None, (params.robust, params.sharpness.measure)
-    for k, frame in enumerate(track(stack.ahead(), "contrast", len(stack), progress)):
-        if front is None:
-            front = two_scales(frame, len(stack), stack.shape, stack.scale, *how)
-        front.add(k, frame)
-    assert front is not None  # a stack has frames
-    return front
-
-
-def contrast_reach(params: Params) -> int:
-    """Return how many pixels around a pixel its contrast depends on."""
-    sigmas = params.robust.coarse_blur, params.robust.support
-    around = sum(int(TRUNCATE * sigma + 0.5) for sigma in sigmas)
-    return around + reach(params.sharpness.measure) + 1
-
-
-def in_tiles(params: RobustParams) -> bool:
-    """Tell whether the method can work in tiles: the kernels must do it, which search in bands."""
-    return engine.in_use() and max(params.coarse_blur, params.support) <= WIDEST_SIGMA
-
-
-def overshadowed(strength: Float, size: int | None = None) -> Float:
-    r"""Return the share of a pixel's evidence to discount because of its surroundings, 0 … 1.
-
-    Beside something bright, a plain pixel has a contrast peak of its own in the frame whose blur
-    just reaches it: a ghost. 1 − f² with f = min(1, 4·strength / strongest around): a peak counts
-    if it is a quarter as strong as what is around it. Around means 21×21 pixels in an image of
-    320×320, and more in proportion in a larger image, as is its blur: `veto_windows`.
-
-    Parameters
-    ----------
-    strength : ndarray of shape (H, W), float32
-        Range over focus of each pixel's contrast.
-    size : int, optional
-        Pixels of the whole image, if this is a part of it.
-
-    Returns
-    -------
-    ndarray of shape (H, W), float32
-        What C loses: see `end_labels`.
-    """
-    widest, mean = veto_windows(size or strength.size)
-    around = ndimage.maximum_filter(strength, widest, mode="nearest")
-    around = box_mean(around, mean)
-    ratio = strength / np.maximum(around, np.finfo(np.float32).tiny)
-    lost: Float = (1.0 - np.minimum(VETO_RATIO * ratio, 1.0) ** 2).astype(np.float32, copy=False)
-    return lost
-
-
-def veto_windows(size: int) -> tuple[int, int]:
-    """Return the sides in pixels over which `overshadowed` takes the maximum, and its mean.
-
-    They grow with the side of an image of `size` pixels, up to 26 megapixels: what is larger is not
-    one picture at a higher magnification but many beside each other.
-    """
-    side = VETO_WINDOW * float(np.clip(np.sqrt(size) / REFERENCE_SIZE, 1.0, MOST_MAGNIFIED))
-    return round(side), round(side / 2) // 2 * 2 + 1
-
-
-def end_labels(model: Model) -> Float:
-    """Return the share of `overshadowed` that C loses at each label, shape ``(L,)``.
-
-    All of it at the ends of the range, where ghosts are most frequent; a tenth is spared elsewhere,
-    so that faint surfaces still count.
-    """
-    label = np.arange(model.labels, dtype=np.float64)
-    distance = model.step * np.minimum(label, model.labels - 1 - label)
-    return np.maximum(1.0 - distance / VETO_REACH, VETO_INSIDE).astype(np.float32)
-
-
 def curvature_reach(model: Model) -> int:
     """Return the distance in labels at which the curvature of the aggregated cost is taken."""
     reach = round(CURVATURE_REACH * model.peak_width / model.step)
@@ -629,61 +516,3 @@ def evidence(cost: Float, model: Model) -> Float:
     """
     mean: Float = box_mean(cost * np.float32(-model.depth_of_well), EVIDENCE_WINDOW)
     return mean
-
-
-def refine(
-    data: VolumeTerm | WindowTerm,
-    model: Model,
-    d_0: Float,
-    weight: Float,
-    params: RobustParams,
-    progress: Progress = silent,
-    size: int | None = None,
-) -> Solution:
-    """Minimise E(d) from a first guess.
-
-    Parameters
-    ----------
-    data : VolumeTerm or WindowTerm
-        Σ C(d).
-    model : Model
-        Gives the unit of depth and how sharply C bends.
-    d_0 : ndarray of shape (H, W), float32
-        First guess in frames.
-    weight : ndarray of shape (H, W), float32
-        Cost of a jump at each pixel.
-    params : RobustParams
-        α, ε, iterations; `tgv` above 0 puts second-order TGV in the place of Huber-TV, which is
-        minimised by the paper's linearised ADMM.
-    progress : callable
-        Listener.
-    size : int, optional
-        Pixels of the whole image, if this is a part of it.
-
-    Returns
-    -------
-    Solution
-        d in frames.
-    """
-    unit = model.peak_width
-    # A picture twice as wide has twice the length of jumps but four times the data to hold them.
-    side = float(np.clip(np.sqrt(size or d_0.size) / REFERENCE_SIZE, 0.125, 8.0))
-    # Here a jump costs no more in a plain area than in texture, or faint slopes would be flattened.
-    # The jumps of the start stay: they are decided, and smoothing would only blur them.
-    torn = magnitude(K(d_0)) > params.cut * unit
-    weight = np.minimum(weight, 1.0) * np.where(torn, np.float32(TORN), np.float32(1.0))
-    solver = SolverParams(
-        alpha=params.smoothness * params.huber_weight * side / unit,
-        iterations=params.refinement,
-        # The step must suit all but the most sharply bent curves; those are held by their depth.
-        tau=1.0 / max(model.sharpest_bend, 1e-6),
-    )
-
-    def report(done: int, *_: object) -> None:
-        progress("refining", done, solver.iterations)
-
-    if params.tgv:
-        smooth = TGV(params.tgv, weight)
-        return linearised_admm(data, d_0, solver, report, regulariser=smooth, warm=True)
-    huber = HuberTV(params.huber * unit, weight)
-    return huber_primal_dual(data, d_0, solver, report, regulariser=huber, unit=unit)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from varfocus.curve.likelihood import Model
 from varfocus.energy import WindowTerm
+from varfocus.energy.confine import Confinement
 from varfocus.engine import LABEL_PADDING, kernels, thread_count
 from varfocus.engine import WINDOW as WINDOW  # also used to count its bytes
 from varfocus.errors import ParameterError
@@ -183,6 +184,7 @@ class Search:
         ends: Float,
         slope: float,
         jump: Float,
+        confined: Confinement | None = None,
         bands: int = 1,
         empty: Empty = np.empty,
         after_band: Callable[[], None] = lambda: None,
@@ -193,6 +195,7 @@ class Search:
                 f"received {model.labels} labels", f"expected at least {WINDOW - 2}"
             )
         self._contrast, self._model, self._slope = contrast, model, slope
+        self._confined = confined
         self._lost, self._jump = (np.ascontiguousarray(image, np.float32) for image in (lost, jump))
         self._stride = padded(model.labels)
         self._ends = np.zeros(self._stride, np.float32)
@@ -233,8 +236,6 @@ class Search:
             cost, total = self._complete(band, leaving)
             rows = slice(*self._bands[band])
             kernels.lowest(total, self._model.labels, labels[rows], thread_count())
-            kernels.lowest(cost, self._model.labels, self._alone[0, rows], thread_count())
-            self._value(cost, self._alone[0, rows], self._alone[1, rows])
             kernels.cut_windows(
                 cost,
                 self._model.labels,
@@ -319,7 +320,33 @@ class Search:
             cost,
             thread_count(),
         )
+        if self._confined is not None and not self._confined.ghosts:
+            self._keep_alone(top, bottom, cost)
+        if self._confined is not None:
+            here = self._confined.part(np.s_[top:bottom, :])
+            kernels.confine(
+                cost,
+                self._model.labels,
+                np.ascontiguousarray(here.low),
+                np.ascontiguousarray(here.high),
+                np.ascontiguousarray(here.centre),
+                np.ascontiguousarray(here.trust),
+                1.0 / here.width,
+                here.pull,
+                here.scale,
+                thread_count(),
+            )
+        if self._confined is None or self._confined.ghosts:
+            self._keep_alone(top, bottom, cost)
         return cost, total
+
+    def _keep_alone(self, top: int, bottom: int, cost: Float) -> None:
+        """Keep each pixel's own lowest cost of a band, the first time it is computed."""
+        if self._complete_once:
+            return
+        label, value = self._alone[0, top:bottom], self._alone[1, top:bottom]
+        kernels.lowest(cost, self._model.labels, label, thread_count())
+        self._value(cost, label, value)
 
     def _sweep(self, band: int, cost: Float, total: Float, leaving: Float) -> None:
         """Carry the paths that come from above through a band."""

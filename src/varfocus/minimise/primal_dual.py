@@ -47,7 +47,7 @@ from varfocus.energy.operators import K, K_adjoint, project
 from varfocus.errors import ParameterError
 from varfocus.minimise.admm import linearised_admm
 from varfocus.minimise.trace import Callback, Solution, Trace, check_finite
-from varfocus.params import SolverParams
+from varfocus.params import GROWTH, STEP, WEIGHT, SolverParams
 
 STANDARD_ITERATIONS = 400
 """The value of ``SolverParams.iterations`` that stands for the schedule below."""
@@ -182,9 +182,9 @@ def coarse(a: Array, d: Array, params: SolverParams, level: int) -> State:
         d,
         replace(
             params,
-            alpha=alpha,
-            lam=params.lam / 4**level,
-            growth=params.growth ** (1 / share),
+            alpha=WEIGHT.nearest(alpha),
+            lam=STEP.nearest(params.lam / 4**level),
+            growth=GROWTH.nearest(params.growth ** (1 / share)),
             iterations=max(1, round(share * params.iterations)),
             tolerance=0.0,
         ),

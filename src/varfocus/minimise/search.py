@@ -16,6 +16,7 @@ from varfocus import engine
 from varfocus.curve.cubic import catmull_rom, curvature
 from varfocus.curve.likelihood import Model, cost_volume
 from varfocus.energy import VolumeTerm, WindowTerm
+from varfocus.energy.confine import Confinement
 from varfocus.minimise import banded_search
 from varfocus.minimise.semi_global import lowest, second_well, semi_global
 
@@ -69,16 +70,30 @@ class Search:
         P₁ of `varfocus.minimise.semi_global`.
     jump : ndarray of shape (H, W), float32
         P₂.
+    confined : Confinement, optional
+        Where costs count; by default everywhere.
     """
 
     def __init__(
-        self, contrast: Float, model: Model, lost: Float, ends: Float, slope: float, jump: Float
+        self,
+        contrast: Float,
+        model: Model,
+        lost: Float,
+        ends: Float,
+        slope: float,
+        jump: Float,
+        confined: Confinement | None = None,
     ) -> None:
         self._step = model.step
         self._cost = cost_volume(contrast, model)
         for cost, end in zip(self._cost, ends, strict=True):
             if end > 0:
                 cost *= 1.0 - end * lost
+        self._own = self._cost
+        if confined is not None:
+            self._cost = confined.applied(self._cost)
+            if confined.ghosts:
+                self._own = self._cost
         self._total = semi_global(self._cost, slope, jump)
 
     def start(self) -> Float:
@@ -91,8 +106,8 @@ class Search:
 
     def alone(self) -> tuple[Float, Float]:
         """Return the label of each pixel's own lowest cost, and that cost."""
-        label = lowest(self._cost)
-        return label, catmull_rom(self._cost, label)[0]
+        label = lowest(self._own)
+        return label, catmull_rom(self._own, label)[0]
 
     def judge(self, label: Float, distance: float, reach: int) -> tuple[Float, Float, Float]:
         """Return lead, curvature and cost at a depth."""
@@ -110,6 +125,7 @@ def search(
     ends: Float,
     slope: float,
     jump: Float,
+    confined: Confinement | None = None,
     bands: int = 1,
     empty: Callable[..., NDArray[Any]] = np.empty,
     after_band: Callable[[], None] = lambda: None,
@@ -118,7 +134,7 @@ def search(
 
     Parameters
     ----------
-    contrast, model, lost, ends, slope, jump
+    contrast, model, lost, ends, slope, jump, confined
         As for `Search`; 16-bit contrast is the engine's.
     bands : int
         Number of bands of rows the engine may hold one at a time.
@@ -127,6 +143,6 @@ def search(
     """
     if contrast.dtype == np.uint16 and engine.in_use():
         return banded_search.Search(
-            contrast, model, lost, ends, slope, jump, bands, empty, after_band
+            contrast, model, lost, ends, slope, jump, confined, bands, empty, after_band
         )
-    return Search(contrast, model, lost, ends, slope, jump)
+    return Search(contrast, model, lost, ends, slope, jump, confined)

@@ -197,6 +197,7 @@ void define_search(nb::module_& m);
 void define_fusion(nb::module_& m);
 void define_align(nb::module_& m);
 void define_edges(nb::module_& m);
+void define_explain(nb::module_& m);
 
 }  // namespace bind
 }  // namespace varfocus

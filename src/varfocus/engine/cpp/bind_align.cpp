@@ -1,4 +1,4 @@
-// Frames resampled and frames shrunk, for the alignment.
+// Frames resampled and shrunk, and what their cells say, for the alignment.
 
 #include "bind.hpp"
 
@@ -39,6 +39,21 @@ void shrink(Planes<const Pixel> frame, Planes<float> out, int factor, float scal
     kernels_of<Pixel>().shrink(frame.data(), from, channels, factor, scale, out.data(), threads);
 }
 
+void cell_products(Planes<const float> F, Planes<const float> M, int side, Volumes<double> out,
+                   int threads) {
+    const Size size = size_of(F.shape(1), F.shape(2));
+    const int count = checked_count("images", F.shape(0), 1, LONGEST_SIDE);
+    require_planes("M", M, count, size);
+    require_within("side", side, 1, LARGEST_CELL);
+    const int down = (size.height - 2 * CELL_EDGE) / side;
+    const int across = (size.width - 2 * CELL_EDGE) / side;
+    require(down > 0 && across > 0, "images smaller than a cell with its edge", "larger ones");
+    require_shape("out", out, count, std::ptrdiff_t(down) * across, CELL_FEATURES, CELL_FEATURES);
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    kernels().cell_products(F.data(), M.data(), count, size, side, out.data(), threads);
+}
+
 template <class Pixel>
 void define_for(nb::module_& m) {
     m.def("warp", &warp<Pixel>, array("frame"), array("out"), array("matrix"), array("table"),
@@ -53,6 +68,8 @@ void define_align(nb::module_& m) {
     define_for<std::uint8_t>(m);
     define_for<std::uint16_t>(m);
     define_for<float>(m);
+    m.def("cell_products", &cell_products, array("F"), array("M"), "side"_a, array("out"),
+          "threads"_a);
 }
 
 }  // namespace bind

@@ -225,6 +225,12 @@ struct WarpView {
     const float* gains;    // one per channel
 };
 
+// --- cells.cpp: varfocus.align.cells -------------------------------------------------------------
+
+constexpr int CELL_FEATURES = 8;    // of feature_products
+constexpr int CELL_EDGE = 2;        // pixels at the border that have no derivatives
+constexpr int LARGEST_CELL = 4096;  // side in pixels
+
 // --- edges.cpp: varfocus.edges.judge -------------------------------------------------------------
 
 // varfocus.edges.constants.RenderConstants: what they mean, and their values, is written there.
@@ -241,6 +247,29 @@ struct EdgePatch {
     int layers;
     Size size;
     EdgeConstants constants;
+};
+
+// --- explain.cpp: varfocus.explain ---------------------------------------------------------------
+
+// Frames and the pictures they are compared with: picture number[k][l] for frame k and label l.
+struct Reblur {
+    const float *measured, *pictures;  // (frames, H, W), (…, H, W)
+    const std::int32_t* number;        // (frames, labels)
+    int frames, labels;
+    float precision;  // 1/3v
+};
+struct Vote {
+    const float *depth, *trust, *picture;  // (H, W)
+    const std::uint8_t* asked;             // (H, W)
+    int labels, reach, kin;
+    float per_frame;  // labels per frame
+    float precision, alike;
+};
+// All (H, W), in labels.
+struct Confinement {
+    const float *low, *high, *centre, *trust;
+    float per_width;  // one over the half width of a peak in labels
+    float pull, scale;
 };
 
 // --- the table -----------------------------------------------------------------------------------
@@ -287,6 +316,10 @@ struct Kernels {
     void (*margin)(const float* a, int degree, const MarginTable& table, const float* index,
                    float* out, Size size, int threads);
 
+    // F, M: `count` images each. Products of the features of each cell, (count, cells, 8, 8).
+    void (*cell_products)(const float* F, const float* M, int count, Size size, int side,
+                          double* out, int threads);
+
     // Half the size of an image (H, W, channels).
     void (*reduce)(const float* fine, float* coarse, Size fine_size, int channels, int threads);
     // fine ← fine + sign · the coarse image at its size.
@@ -318,6 +351,14 @@ struct Kernels {
                               Size size, int threads);
     // Σ C(d) and Σ w φ_ε(|Kd|).
     EnergyTerms (*huber_terms)(const HuberProblem& problem, const float* d, Size size, int threads);
+
+    // Σ_k log(1 + (measured − picture)²/3v), (labels, H, W).
+    void (*reblur)(const Reblur& problem, Size size, float* out, int threads);
+    // closeness: weights (2·reach + 1)² of neighbours by distance; out: (H, W).
+    void (*vote)(const Vote& problem, const float* closeness, Size size, float* out, int threads);
+    // cost (H, W, stride), in place.
+    void (*confine)(const Confinement& how, int labels, int stride, float* cost, Size size,
+                    int threads);
 
     // change, error: (H, W); colour: (channels, H, W). On one thread.
     void (*edge_judge)(const EdgePatch& patch, float tau2, float sharp, float* change, float* error,

@@ -9,6 +9,7 @@ NB_MODULE(_kernels, m) {
     m.attr("COMPACT_LOWEST") = varfocus::COMPACT_LOWEST;
     m.attr("LABEL_PADDING") = varfocus::LABEL_PADDING;
     m.attr("MOST_THREADS") = varfocus::MOST_THREADS;
+    m.attr("NO_LABEL") = varfocus::NO_LABEL;
     m.attr("WIDEST_WINDOW") = varfocus::WIDEST_WINDOW;
     m.attr("WINDOW") = varfocus::WINDOW;
     varfocus::bind::define_instruction_sets(m);
@@ -18,4 +19,5 @@ NB_MODULE(_kernels, m) {
     varfocus::bind::define_fusion(m);
     varfocus::bind::define_align(m);
     varfocus::bind::define_edges(m);
+    varfocus::bind::define_explain(m);
 }

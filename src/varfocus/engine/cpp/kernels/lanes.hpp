@@ -28,6 +28,13 @@ VARFOCUS_INLINE void to_float(const IntLanes& whole, Lanes& a) {
     a = __builtin_convertvector(whole, Lanes);
 }
 
+// Where b is larger than a it replaces it, and `number` what is in `where`.
+VARFOCUS_INLINE void take_larger(Lanes& a, IntLanes& where, const Lanes& b, std::int32_t number) {
+    const IntLanes above = b > a;
+    a = above ? b : a;
+    where = above ? number - IntLanes{} : where;
+}
+
 // LANES numbers of `a` and `b` put together, from number `first` on.
 #if VARFOCUS_LANES == 4
 #define VARFOCUS_FROM(first) first, first + 1, first + 2, first + 3
@@ -101,6 +108,12 @@ VARFOCUS_INLINE void keep_smaller(Lanes& a, const Lanes& b) {
 }
 VARFOCUS_INLINE void keep_larger(Lanes& a, const Lanes& b) {
     for (int i = 0; i < LANES; ++i) a.v[i] = larger(a.v[i], b.v[i]);
+}
+VARFOCUS_INLINE void take_larger(Lanes& a, IntLanes& where, const Lanes& b, std::int32_t number) {
+    for (int i = 0; i < LANES; ++i) {
+        where.v[i] = b.v[i] > a.v[i] ? number : where.v[i];
+        a.v[i] = larger(a.v[i], b.v[i]);
+    }
 }
 VARFOCUS_INLINE void left_of(const Lanes& before, const Lanes& here, Lanes& out) {
     out.v[0] = before.v[LANES - 1];

@@ -14,13 +14,13 @@ namespace VARFOCUS_SET {
 namespace {
 
 constexpr int PIXELS = 48;  // of a strip: a multiple of LANES and of TOGETHER
-constexpr int CHUNKS = 2;   // vectors of labels whose products are in registers at once
 
-// Pixels whose products are in registers at once: more where there are 32 of these, not 16.
-#if defined(__AVX512F__) || defined(__aarch64__) || defined(_M_ARM64)
-constexpr int TOGETHER = 6;
+// Pixels, and vectors of labels, whose products are in registers at once: as many as fit. SSE2 has
+// no load that repeats a number, and one register less for every product.
+#if defined(__AVX2__) || defined(__aarch64__) || defined(_M_ARM64)
+constexpr int TOGETHER = 6, CHUNKS = 2;
 #else
-constexpr int TOGETHER = 4;
+constexpr int TOGETHER = 3, CHUNKS = 3;
 #endif
 
 struct Strip {

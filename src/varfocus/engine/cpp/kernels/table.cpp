@@ -6,8 +6,10 @@ namespace varfocus {
 namespace VARFOCUS_SET {
 
 void enter_admm(Kernels& table);
+void enter_cells(Kernels& table);
 void enter_edges(Kernels& table);
 void enter_energy(Kernels& table);
+void enter_explain(Kernels& table);
 void enter_filters(Kernels& table);
 void enter_front(Kernels& table);
 void enter_fusion(Kernels& table);
@@ -23,8 +25,10 @@ void enter_warp(Kernels& table);
 
 void enter_all(Kernels& table) {
     enter_admm(table);
+    enter_cells(table);
     enter_edges(table);
     enter_energy(table);
+    enter_explain(table);
     enter_filters(table);
     enter_front(table);
     enter_fusion(table);

@@ -1,6 +1,6 @@
 // Products of some curves with all templates, and what is largest among them.
 //
-// Two vectors of pixels and three labels at a time stay in registers; the products themselves are
+// Two vectors of pixels and six labels at a time stay in registers; the products themselves are
 // never stored.
 
 #include "blocks.hpp"
@@ -13,9 +13,9 @@ namespace {
 
 constexpr int VECTORS = 2;
 constexpr int PIXELS = VECTORS * LANES;
-constexpr int TOGETHER = 3;  // labels
+constexpr int TOGETHER = 6;  // labels
 
-// Products of the templates of labels l, l + 1, l + 2 (the last one repeated) with one strip.
+// Products of the templates of labels l, l + 1, … (the last one repeated) with one strip.
 VARFOCUS_INLINE void products(const float* templates, int l, int labels, int n, const float* strip,
                               Lanes sum[TOGETHER][VECTORS]) {
     const float* rows[TOGETHER];
@@ -27,7 +27,7 @@ VARFOCUS_INLINE void products(const float* templates, int l, int labels, int n, 
         Lanes one, two;
         load(strip + std::ptrdiff_t(k) * PIXELS, one);
         load(strip + std::ptrdiff_t(k) * PIXELS + LANES, two);
-#pragma GCC unroll 3
+#pragma GCC unroll 6
         for (int i = 0; i < TOGETHER; ++i) {
             sum[i][0] = sum[i][0] + one * rows[i][k];
             sum[i][1] = sum[i][1] + two * rows[i][k];
@@ -37,26 +37,26 @@ VARFOCUS_INLINE void products(const float* templates, int l, int labels, int n, 
 
 void match_strip(const Templates& bank, const float* strip, int count, float* best,
                  std::int32_t* number) {
-    float value[PIXELS], product[PIXELS];
-    std::int32_t where[PIXELS] = {};
-    fill_with(value, PIXELS, -NO_LABEL);
+    Lanes value[VECTORS];
+    IntLanes where[VECTORS] = {};
+    for (int j = 0; j < VECTORS; ++j) fill(value[j], -NO_LABEL);
     for (int w = 0; w < bank.widths; ++w) {
         const float* templates = bank.data + std::ptrdiff_t(w) * bank.labels * bank.frames;
         for (int l = 0; l < bank.labels; l += TOGETHER) {
             Lanes sum[TOGETHER][VECTORS];
             products(templates, l, bank.labels, bank.frames, strip, sum);
             for (int i = 0; i < TOGETHER && l + i < bank.labels; ++i) {
-                for (int j = 0; j < VECTORS; ++j) store(sum[i][j], product + j * LANES);
                 const std::int32_t here = w * bank.labels + l + i;
-                for (int x = 0; x < PIXELS; ++x) {
-                    where[x] = product[x] > value[x] ? here : where[x];
-                    value[x] = product[x] > value[x] ? product[x] : value[x];
-                }
+                for (int j = 0; j < VECTORS; ++j) take_larger(value[j], where[j], sum[i][j], here);
             }
         }
     }
-    copy_to(best, value, count);
-    copy_to(number, where, count);
+    float values[PIXELS];
+    std::int32_t numbers[PIXELS];
+    memcpy(values, value, sizeof values);
+    memcpy(numbers, where, sizeof numbers);
+    copy_to(best, values, count);
+    copy_to(number, numbers, count);
 }
 
 void explain_strip(const Templates& bank, const float* strip, int count, std::ptrdiff_t pixels,

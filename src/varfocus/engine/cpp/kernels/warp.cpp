@@ -125,6 +125,26 @@ void add_row(const float* row, float* sums, int count) {
 }
 
 template <class Pixel>
+VARFOCUS_INLINE void scaled_row(const Pixel* row, int count, double share,
+                                float* VARFOCUS_RESTRICT out) {
+    for (int i = 0; i < count; ++i) out[i] = float(share * double(row[i]));
+}
+
+// Sums of `factor` columns times `share`; those of integers are exact, whatever they are added as.
+template <int C, class Sum>
+VARFOCUS_INLINE void block_means(const Sum* sums, int width, int factor, double share, float* out) {
+    using Total = std::conditional_t<std::is_floating_point_v<Sum>, double, std::uint64_t>;
+    for (int x = 0; x < width; ++x) {
+        const Sum* block = sums + std::ptrdiff_t(x) * factor * C;
+        Total total[C] = {};
+        for (int i = 0; i < factor; ++i) {
+            for (int c = 0; c < C; ++c) total[c] += Total(block[i * C + c]);
+        }
+        for (int c = 0; c < C; ++c) out[x * C + c] = float(share * double(total[c]));
+    }
+}
+
+template <class Pixel>
 void shrink_rows(const Pixel* frame, Size from, int channels, int factor, float scale, float* out,
                  int threads) {
     using Sum = std::conditional_t<std::is_floating_point_v<Pixel>, float, std::uint32_t>;
@@ -135,18 +155,20 @@ void shrink_rows(const Pixel* frame, Size from, int channels, int factor, float 
     for_row_blocks(to.height, ROWS_PER_BLOCK, threads, [&](int, int first, int end) {
         Buffer<Sum> sums(static_cast<std::size_t>(count));
         for (int y = first; y < end; ++y) {
+            if (factor == 1) {
+                scaled_row(frame + y * stride, count, share, out + std::ptrdiff_t(y) * count);
+                continue;
+            }
             fill_with(sums.data(), count, Sum(0));
             for (int j = 0; j < factor; ++j) {
                 add_row(frame + (std::ptrdiff_t(y) * factor + j) * stride, sums.data(), count);
             }
             float* to_row = out + std::ptrdiff_t(y) * to.width * channels;
-            for (int x = 0; x < to.width; ++x) {
-                for (int c = 0; c < channels; ++c) {
-                    double sum = 0.0;
-                    const Sum* block = sums.data() + std::ptrdiff_t(x) * factor * channels + c;
-                    for (int i = 0; i < factor; ++i) sum += double(block[i * channels]);
-                    to_row[x * channels + c] = float(share * sum);
-                }
+            switch (channels) {
+                case 1: block_means<1>(sums.data(), to.width, factor, share, to_row); break;
+                case 2: block_means<2>(sums.data(), to.width, factor, share, to_row); break;
+                case 3: block_means<3>(sums.data(), to.width, factor, share, to_row); break;
+                default: block_means<4>(sums.data(), to.width, factor, share, to_row);
             }
         }
     });
@@ -158,9 +180,11 @@ void warp(const WarpView<std::uint8_t>& view, std::uint8_t* out, int threads) {
 void warp(const WarpView<std::uint16_t>& view, std::uint16_t* out, int threads) {
     warp_rows(view, out, threads);
 }
-void warp(const WarpView<float>& view, float* out, int threads) { warp_rows(view, out,
-          threads); }  void shrink(const std::uint8_t* frame, Size from, int channels, int factor,
-          float scale, float* out, int threads) {
+void warp(const WarpView<float>& view, float* out, int threads) {
+    warp_rows(view, out, threads);
+}
+void shrink(const std::uint8_t* frame, Size from, int channels, int factor, float scale, float* out,
+            int threads) {
     shrink_rows(frame, from, channels, factor, scale, out, threads);
 }
 void shrink(const std::uint16_t* frame, Size from, int channels, int factor, float scale,

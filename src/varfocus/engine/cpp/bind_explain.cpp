@@ -1,0 +1,88 @@
+// Whether one depth explains all frames, votes of neighbours, and costs confined to a range.
+
+#include "bind.hpp"
+
+namespace varfocus {
+namespace bind {
+namespace {
+
+constexpr int WIDEST_VOTE = 64;  // pixels to either side
+
+void reblur(Planes<const float> measured, Planes<const float> pictures,
+            Image<const std::int32_t> number, float precision, Planes<float> out, int threads) {
+    const Size size = size_of(measured.shape(1), measured.shape(2));
+    const int frames = checked_count("frames", measured.shape(0), 1, 1 << 16);
+    const int labels = checked_count("labels", number.shape(1), 1, MOST_LABELS);
+    const int count = checked_count("pictures", pictures.shape(0), 1, 1 << 16);
+    require_planes("pictures", pictures, count, size);
+    require_shape("number", number, frames, labels);
+    require_planes("out", out, labels, size);
+    require_positive("precision", precision);
+    const std::int32_t* numbers = number.data();
+    for (std::ptrdiff_t i = 0; i < std::ptrdiff_t(frames) * labels; ++i) {
+        require(numbers[i] >= 0 && numbers[i] < count, "the number of no picture",
+                "numbers of pictures");
+    }
+    threads = checked_threads(threads);
+    const Reblur problem{measured.data(), pictures.data(), numbers, frames, labels, precision};
+    nb::gil_scoped_release release;
+    kernels().reblur(problem, size, out.data(), threads);
+}
+
+void vote(Image<const float> depth, Image<const float> trust, Image<const float> picture,
+          Image<const std::uint8_t> asked, Image<const float> closeness, int labels, int kin,
+          float per_frame, float precision, float alike, Image<float> out, int threads) {
+    const Size size = image_size(depth);
+    require_image("trust", trust, size);
+    require_image("picture", picture, size);
+    require_image("asked", asked, size);
+    require_image("out", out, size);
+    require(out.data() != depth.data(), "out = depth", "out apart from depth");
+    const int side = checked_count("rows of weights", closeness.shape(0), 1, 2 * WIDEST_VOTE + 1);
+    require(side % 2 == 1, "an even number of rows of weights", "an odd one");
+    require_shape("closeness", closeness, side, side);
+    require_within("labels", labels, 1, MOST_LABELS);
+    require_within("kin", kin, 1, MOST_LABELS);
+    require_positive("per_frame", per_frame);
+    require_not_negative("precision", precision);
+    require_not_negative("alike", alike);
+    threads = checked_threads(threads);
+    const Vote problem{depth.data(), trust.data(), picture.data(), asked.data(), labels, side / 2,
+                       kin,          per_frame,    precision,      alike};
+    nb::gil_scoped_release release;
+    kernels().vote(problem, closeness.data(), size, out.data(), threads);
+}
+
+void confine(Planes<float> cost, int labels, Image<const float> low, Image<const float> high,
+             Image<const float> centre, Image<const float> trust, float per_width, float pull,
+             float scale, int threads) {
+    const Size size = image_size(cost);
+    require_labels(labels, cost.shape(2), 1);
+    require_image("low", low, size);
+    require_image("high", high, size);
+    require_image("centre", centre, size);
+    require_image("trust", trust, size);
+    require_positive("per_width", per_width);
+    require_not_negative("pull", pull);
+    require_positive("scale", scale);
+    threads = checked_threads(threads);
+    const Confinement how{low.data(), high.data(), centre.data(), trust.data(),
+                          per_width,  pull,        scale};
+    nb::gil_scoped_release release;
+    kernels().confine(how, labels, int(cost.shape(2)), cost.data(), size, threads);
+}
+
+}  // namespace
+
+void define_explain(nb::module_& m) {
+    m.def("reblur", &reblur, array("measured"), array("pictures"), array("number"), "precision"_a,
+          array("out"), "threads"_a);
+    m.def("vote", &vote, array("depth"), array("trust"), array("picture"), array("asked"),
+          array("closeness"), "labels"_a, "kin"_a, "per_frame"_a, "precision"_a, "alike"_a,
+          array("out"), "threads"_a);
+    m.def("confine", &confine, array("cost"), "labels"_a, array("low"), array("high"),
+          array("centre"), array("trust"), "per_width"_a, "pull"_a, "scale"_a, "threads"_a);
+}
+
+}  // namespace bind
+}  // namespace varfocus

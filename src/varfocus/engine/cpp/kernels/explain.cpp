@@ -1,0 +1,167 @@
+// Whether one depth explains all frames, what neighbours of one colour have, and costs that only
+// count where it does: varfocus.explain.
+
+#include "blocks.hpp"
+#include "lanes.hpp"
+#include "set.hpp"
+
+namespace varfocus {
+namespace VARFOCUS_SET {
+namespace {
+
+constexpr int STRIP = 128;  // pixels at a time: their frames and pictures stay in the cache
+static_assert(STRIP % LANES == 0, "a strip is made of whole vectors");
+
+// Products of 1 + e/3v, of which the logarithm is taken before they leave the range of floats.
+constexpr int FACTORS = 3;
+constexpr float LARGEST_FACTOR = 1e10f;
+
+void reblur_strip(const Reblur& problem, std::ptrdiff_t pixels, std::ptrdiff_t first, int count,
+                  float* out) {
+    float measured[STRIP], sums[STRIP], products[STRIP];
+    const Lanes ones = 1.0f - Lanes{};
+    Lanes most;
+    fill(most, LARGEST_FACTOR);
+    for (int label = 0; label < problem.labels; ++label) {
+        for (int x = 0; x < STRIP; ++x) sums[x] = 0.0f, products[x] = 1.0f;
+        for (int k = 0; k < problem.frames; ++k) {
+            const float* frame = problem.measured + k * pixels + first;
+            const float* picture =
+                problem.pictures +
+                problem.number[std::ptrdiff_t(k) * problem.labels + label] * pixels + first;
+            copy_to(measured, frame, count);
+            float predicted[STRIP] = {};
+            copy_to(predicted, picture, count);
+            const bool last = k % FACTORS == FACTORS - 1 || k == problem.frames - 1;
+            for (int x = 0; x < count; x += LANES) {
+                Lanes a, b, product;
+                load(measured + x, a);
+                load(predicted + x, b);
+                load(products + x, product);
+                const Lanes off = a - b;
+                Lanes factor = off * off * problem.precision + 1.0f;
+                keep_smaller(factor, most);
+                product = product * factor;
+                if (last) {
+                    Lanes logarithm, sum;
+                    log_of(product, logarithm);
+                    load(sums + x, sum);
+                    store(sum + logarithm, sums + x);
+                    product = ones;
+                }
+                store(product, products + x);
+            }
+        }
+        copy_to(out + label * pixels + first, sums, count);
+    }
+}
+
+void reblur(const Reblur& problem, Size size, float* out, int threads) {
+    const std::ptrdiff_t pixels = size.pixels();
+    const int strips = int((pixels + STRIP - 1) / STRIP);
+    for_row_blocks(strips, 1, threads, [&](int, int strip, int) {
+        const std::ptrdiff_t first = std::ptrdiff_t(strip) * STRIP;
+        const std::ptrdiff_t left = pixels - first;
+        reblur_strip(problem, pixels, first, left < STRIP ? int(left) : STRIP, out);
+    });
+}
+
+// The depth that most pixels like this one have, or its own where that is among them.
+float elected(const Vote& problem, const float* closeness, Size size, int y, int x, float* histogram,
+              float* weights) {
+    const int reach = problem.reach, width = size.width;
+    const int top = larger(y - reach, 0), bottom = smaller(y + reach, size.height - 1);
+    const int left = larger(x - reach, 0), right = smaller(x + reach, width - 1);
+    const int side = 2 * reach + 1;
+    const std::ptrdiff_t here = std::ptrdiff_t(y) * width + x;
+    const float own = problem.picture[here], depth = problem.depth[here];
+    fill_with(histogram, problem.labels, 0.0f);
+    float* to = weights;
+    for (int v = top; v <= bottom; ++v) {
+        for (int u = left; u <= right; ++u) {
+            const std::ptrdiff_t there = std::ptrdiff_t(v) * width + u;
+            const float off = problem.picture[there] - own;
+            const float root = 1.0f / (1.0f + off * off * problem.precision);
+            const float fourth = root * root * (root * root), alike = fourth * fourth;
+            const float weight = alike * closeness[(v - y + reach) * side + u - x + reach];
+            const int label = clamped(int(problem.depth[there] * problem.per_frame + 0.5f), 0,
+                                      problem.labels - 1);
+            histogram[label] += weight * problem.trust[there];
+            *to++ = weight;
+        }
+    }
+    float best = -1.0f;
+    int mode = 0;
+    for (int l = 0; l < problem.labels; ++l) {
+        float sum = 0.0f;
+        for (int i = larger(l - problem.kin, 0); i <= smaller(l + problem.kin, problem.labels - 1);
+             ++i) {
+            const int away = i < l ? l - i : i - l;
+            sum += histogram[i] * (1.0f - float(away) / float(problem.kin + 1));
+        }
+        if (sum > best) best = sum, mode = l;
+    }
+    const float chosen = float(mode) / problem.per_frame;
+    const float away = chosen - depth;
+    if (away <= problem.alike && -away <= problem.alike) return depth;
+    double total = 0.0, sum = 0.0;
+    const float* from = weights;
+    for (int v = top; v <= bottom; ++v) {
+        for (int u = left; u <= right; ++u) {
+            const std::ptrdiff_t there = std::ptrdiff_t(v) * width + u;
+            const float weight = *from++, off = problem.depth[there] - chosen;
+            if (off > problem.alike || -off > problem.alike) continue;
+            const int far = (v - y) * (v - y) + (u - x) * (u - x);
+            const double share = double(weight * (problem.trust[there] + 1e-4f) / float(1 + far));
+            total += share, sum += share * double(problem.depth[there]);
+        }
+    }
+    return total > 0.0 ? float(sum / total) : depth;
+}
+
+void vote(const Vote& problem, const float* closeness, Size size, float* out, int threads) {
+    const std::size_t side = std::size_t(2 * problem.reach + 1);
+    for_row_blocks(size.height, 4, threads, [&](int, int first, int end) {
+        Buffer<float> histogram(std::size_t(problem.labels)), weights(side * side);
+        for (int y = first; y < end; ++y) {
+            for (int x = 0; x < size.width; ++x) {
+                const std::ptrdiff_t here = std::ptrdiff_t(y) * size.width + x;
+                out[here] = problem.asked[here]
+                                ? elected(problem, closeness, size, y, x, histogram.data(),
+                                          weights.data())
+                                : problem.depth[here];
+            }
+        }
+    });
+}
+
+void confine(const Confinement& how, int labels, int stride, float* cost, Size size, int threads) {
+    Buffer<float> numbers(std::size_t(stride), 0.0f);
+    for (int l = 0; l < stride; ++l) numbers[std::size_t(l)] = float(l);
+    for_row_blocks(size.height, 1, threads, [&](int, int y, int) {
+        for (int x = 0; x < size.width; ++x) {
+            const std::ptrdiff_t here = std::ptrdiff_t(y) * size.width + x;
+            float* curve = cost + here * stride;
+            const float low = how.low[here], high = how.high[here], centre = how.centre[here];
+            const float share = how.trust[here] * how.scale, pull = how.pull * how.scale;
+            for (int l = 0; l < labels; ++l) {
+                const float label = numbers[std::size_t(l)];
+                const float away = (label - centre) * how.per_width;
+                const float square = smaller(away * away, 1.0f);
+                const float inside = label >= low && label <= high ? share : 0.0f;
+                curve[l] = curve[l] * inside + (square - 1.0f) * pull;
+            }
+        }
+    });
+}
+
+}  // namespace
+
+void enter_explain(Kernels& table) {
+    table.reblur = reblur;
+    table.vote = vote;
+    table.confine = confine;
+}
+
+}  // namespace VARFOCUS_SET
+}  // namespace varfocus
