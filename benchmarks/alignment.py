@@ -3,12 +3,14 @@
     python benchmarks/alignment.py [--quick]
     python benchmarks/alignment.py --steady [--part dev|test] [--data DATA] [--cache FOLDER]
     python benchmarks/alignment.py --moved [--part dev|test] [--data DATA] [--cache FOLDER]
+    python benchmarks/alignment.py --summary FILE …
     python benchmarks/alignment.py --cost
 
 The first prints a table of twenty simulated stacks: five scenes with occlusion and four of Pertuz's
 shapes, 7 to 21 frames, 0 to 15 % breathing, shift, rotation, flicker of up to 8 %. `--steady` and
 `--moved` take the stacks of `alignment_stacks` (without DATA only those that need none); `--every`
-takes one in so many. `--cost` compares the look at a steady stack with the methods.
+takes one in so many, `--store FILE` appends a line of JSON per stack and passes over those it has,
+`--summary FILE …` counts them. `--cost` compares the look at a steady stack with the methods.
 
 The error of a frame is the root-mean-square distance, over the frame, between where the found and
 the true map put a pixel.
@@ -17,9 +19,11 @@ the true map put a pixel.
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import alignment_stacks
 import numpy as np
@@ -92,57 +96,75 @@ def table(numbers: list[int]) -> None:
     )
 
 
-def steady_stacks(options: argparse.Namespace) -> None:
-    """Tell which steady stacks were touched: none should be."""
-    count, touched, seconds = 0, 0, 0.0
-    for scene in _chosen(options):
-        stack = FocusStack.from_array(scene.noisy())
-        began = time.process_time()
-        same, found = align(stack)
-        took = time.process_time() - began
-        seconds += took
-        count += 1
-        if same is not stack:
-            touched += 1
-        verdict = "kept" if same is stack else f"TOUCHED {found.summary()}"
-        print(
-            f"{scene.name}: {verdict} ({np.nanmax(found.motions):.2f} px, {took:.2f} s)", flush=True
-        )
-    print(f"{options.part}: {touched} of {count} steady stacks touched, {seconds:.0f} CPU s")
-
-
-def moved_stacks(options: argparse.Namespace) -> None:
-    """Tell how far moved stacks are off once they are aligned."""
-    every, worst, missed, count = [], [], 0, 0
-    for scene in _chosen(options):
-        made = alignment_stacks.moved(scene)
-        _, found = align(made.simulation.stack)
-        motion = max(
-            float(np.sqrt((displacement(m, found.size) ** 2).mean())) for m in made.matrices
-        )
-        count += 1
-        if found.model == "none":
-            missed += motion > 1.0
-            print(f"{scene.name}: moved by {motion:.1f} px, left: {found.reason}", flush=True)
-            continue
-        errors = frame_errors(made, found)
-        every.extend(errors)
-        worst.append(errors.max())
+def judged(scene: alignment_stacks.Scene, move: bool) -> dict[str, Any]:
+    """Align a stack, steady or moved, and return what came of it."""
+    made = alignment_stacks.moved(scene) if move else None
+    stack = made.simulation.stack if made else FocusStack.from_array(scene.noisy())
+    began = time.process_time()
+    same, found = align(stack)
+    result: dict[str, Any] = {
+        "name": scene.name,
+        "kind": scene.kind,
+        "seconds": round(time.process_time() - began, 2),
+        "touched": same is not stack,
+        "summary": found.summary(),
+        "seemed": round(float(np.nanmax(found.motions, initial=0.0)), 3),
+        "left_out": len(found.left_out),
+    }
+    if made:
+        motions = [np.sqrt((displacement(m, found.size) ** 2).mean()) for m in made.matrices]
         used = [k for k in found.order if k not in found.left_out]
-        k = int(np.argmax(errors))
+        result["moved"] = round(float(max(motions)), 3)
+        result["aligned"] = found.model != "none"
+        result["errors"] = frame_errors(made, found).round(4).tolist()
+        result["unsure"] = np.nan_to_num(found.errors[used], posinf=99.0).round(4).tolist()
+    return result
+
+
+def study(options: argparse.Namespace) -> None:
+    """Judge many stacks, and keep what came of each."""
+    done = _stored([options.store]) if options.store and options.store.is_file() else []
+    known = {result["name"] for result in done}
+    for scene in _chosen(options):
+        if scene.name in known:
+            continue
+        result = judged(scene, options.moved)
+        done.append(result)
+        if options.store:
+            with options.store.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(result) + "\n")
+        errors = f", worst frame {max(result['errors']):.3f} px" if options.moved else ""
+        print(f"{result['name']}: {result['summary']}{errors}", flush=True)
+    summarise(done)
+
+
+def summarise(results: list[dict[str, Any]]) -> None:
+    """Print what came of many stacks, by kind."""
+    for kind in ("all", *sorted({r["kind"] for r in results})):
+        some = [r for r in results if kind in ("all", r["kind"])]
+        if "errors" not in some[0]:
+            print(f"{kind}: {sum(r['touched'] for r in some)} of {len(some)} steady stacks touched")
+            continue
+        aligned = [r for r in some if r["aligned"]]
+        missed = sum(r["moved"] > 1.0 and not r["aligned"] for r in some)
+        errors = np.concatenate([r["errors"] for r in aligned] or [[np.nan]])
+        unsure = np.concatenate([r["unsure"] for r in aligned] or [[np.nan]])
+        worst = np.array([max(r["errors"]) for r in aligned])
+        most = np.array([np.quantile(r["errors"], 0.95) for r in aligned])
+        covered = (errors < 2.0 * unsure + 0.02).mean()
         print(
-            f"{scene.name}: moved by {motion:.1f} px, error median {np.median(errors):.3f}, "
-            f"worst {errors.max():.3f} (frame {used[k]} of {len(made.matrices)}, "
-            f"± {found.errors[used[k]]:.2f}), left out {len(found.left_out)}",
-            flush=True,
+            f"{kind}: {len(some)} moved stacks, {missed} left that moved by more than 1 px; "
+            f"{len(errors)} frames: median {np.median(errors):.3f}, 95 % "
+            f"{np.quantile(errors, 0.95):.3f}, 99 % {np.quantile(errors, 0.99):.3f}, "
+            f"worst {errors.max():.3f} px, above 0.2: {(errors > 0.2).mean():.1%}, above 0.3: "
+            f"{(errors > 0.3).mean():.1%}, within two standard errors: {covered:.0%}; stacks with "
+            f"a frame above 0.3 px: {(worst > 0.3).sum()}, with 5 % above 0.2: {(most > 0.2).sum()}"
         )
-    if every:
-        print(
-            f"{options.part}: {count} moved stacks, {missed} left that moved by more than 1 px; "
-            f"frames median {np.median(every):.3f}, 95 % {np.quantile(every, 0.95):.3f}, "
-            f"99 % {np.quantile(every, 0.99):.3f}, worst {max(every):.3f} px; "
-            f"stacks with a frame above 0.3 px: {np.count_nonzero(np.array(worst) > 0.3)}"
-        )
+
+
+def _stored(paths: list[Path]) -> list[dict[str, Any]]:
+    lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in lines]
 
 
 def cost() -> None:
@@ -170,7 +192,7 @@ def cost() -> None:
 
 
 def _chosen(options: argparse.Namespace) -> Iterator[alignment_stacks.Scene]:
-    scenes = alignment_stacks.scenes(options.part, options.data, options.cache)
+    scenes = alignment_stacks.scenes(options.part, options.data, options.cache, set(options.kind))
     for number, scene in enumerate(scenes):
         if number % options.every == options.first:
             yield scene
@@ -182,16 +204,21 @@ def main() -> None:
     for name in ("--quick", "--steady", "--moved", "--cost"):
         parser.add_argument(name, action="store_true")
     parser.add_argument("--part", choices=("dev", "test"), default="test")
+    parser.add_argument(
+        "--kind", nargs="+", choices=alignment_stacks.KINDS, default=alignment_stacks.KINDS
+    )
     parser.add_argument("--data", type=Path)
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--store", type=Path)
+    parser.add_argument("--summary", type=Path, nargs="+")
     parser.add_argument("--only", type=int, nargs="*")
     options = parser.parse_args()
-    if options.steady:
-        steady_stacks(options)
-    elif options.moved:
-        moved_stacks(options)
+    if options.summary:
+        summarise(_stored(options.summary))
+    elif options.steady or options.moved:
+        study(options)
     elif options.cost:
         cost()
     else:

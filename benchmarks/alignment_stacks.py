@@ -9,13 +9,14 @@ render_stack.py``); stacks that need what is not there are left out.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+from lens import focus_coordinate, rays
 from PIL import Image
 from scipy import fft, ndimage
 
@@ -27,6 +28,7 @@ SIZE = (320, 400)
 """Largest height and width of rendered frames in pixels; larger pictures are cut, not shrunk."""
 
 LAYERS = 24
+KINDS = ("layers", "rays", "shapes", "own", "real")
 APERTURES = ("disc", "gauss", "square", "hexagon", "bubble")
 DIOPTRES = (0.0, 0.1, 0.3)
 BREATHING = (0.0, 0.02, 0.05, 0.1, 0.15)
@@ -55,6 +57,9 @@ class Scene:
     ----------
     name : str
         What it is, in words.
+    kind : {"layers", "shapes", "rays", "own", "real"}
+        Who made it: the other renderer, from pictures or shapes; rays through a lens; our own
+        simulator; or another (light fields refocused, generated surfaces).
     frames : ndarray of shape (n, H, W) or (n, H, W, 3), uint8
         Pixels.
     noise : float
@@ -64,6 +69,7 @@ class Scene:
     """
 
     name: str
+    kind: str
     frames: np.ndarray
     noise: float
     seed: int
@@ -85,37 +91,57 @@ def with_noise(frames: np.ndarray, noise: float, rng: np.random.Generator) -> np
     return out
 
 
-def scenes(
-    part: str, data: Path | None, cache: Path | None, per_picture: int = 4
-) -> Iterator[Scene]:
-    """Yield the steady stacks of one half, again and again the same."""
+def scenes(part: str, data: Path | None, cache: Path | None, kinds: set[str]) -> Iterator[Scene]:
+    """Yield the steady stacks of some kinds of one half, again and again the same."""
     offset = 0 if part == "dev" else 500
     tool = _tool(data)
     if data is not None and tool is not None:
-        for number, name in enumerate(PICTURES[part]):
-            for variant in range(per_picture):
-                seed = offset + 20 * number + variant
-                yield from _rendered(name, seed, data, cache, tool)
-        for number, name in enumerate(SHAPES):
+        for number, name in enumerate(PICTURES[part] if "layers" in kinds else ()):
+            for variant in range(4):
+                yield from _rendered(name, offset + 20 * number + variant, data, cache, tool)
+        for number, name in enumerate(PICTURES[part] if "rays" in kinds else ()):
+            for variant in range(3):
+                yield _through_a_lens(name, offset + 700 + 20 * number + variant, data, cache, tool)
+        for number, name in enumerate(SHAPES if "shapes" in kinds else ()):
             for variant in range(5):
-                seed = offset + 300 + 20 * number + variant
-                yield from _rendered(name, seed, data, cache, tool)
-    for number, name in enumerate((*SHAPES, *LAYERED)):
+                yield from _rendered(name, offset + 300 + 20 * number + variant, data, cache, tool)
+    for number, name in enumerate((*SHAPES, *LAYERED) if "own" in kinds else ()):
         for variant in range(3):
-            seed = offset + 10 * number + variant
-            rng = np.random.default_rng(seed)
-            n = int(rng.integers(5, 31))
-            noise = NOISES[int(rng.integers(len(NOISES)))]
-            made = simulate(name, shape=SIZE, n=n, seed=seed, noise=0.0)
-            yield Scene(f"own {name}, {n} frames, noise {noise:.1%}", made.frames, noise, seed)
-    if data is not None:
+            yield _simulated(name, offset + 10 * number + variant, cache)
+    if data is not None and "real" in kinds:
         folders = [data / "lightfield" / name / "frames" for name in LIGHT_FIELDS[part]]
         folders += [data / name / "frames" for name in GENERATED[part]]
         for number, folder in enumerate(folders):
             if folder.is_dir():
                 stack = read_stack(folder)
                 frames = np.stack([stack.read(k) for k in range(len(stack))])
-                yield Scene("/".join(folder.parts[-3:-1]), frames, 0.0, offset + number)
+                words = "/".join(folder.parts[-3:-1])
+                yield Scene(words, "real", frames, 0.0, offset + number)
+
+
+def _simulated(name: str, seed: int, cache: Path | None) -> Scene:
+    """Return a stack of our own simulator."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 31))
+    noise = NOISES[int(rng.integers(len(NOISES)))]
+    frames = _kept(
+        cache,
+        f"own_{name}_{seed}",
+        lambda: simulate(name, shape=SIZE, n=n, seed=seed, noise=0.0).frames,
+    )
+    return Scene(f"own {name} {seed}, {n} frames, noise {noise:.1%}", "own", frames, noise, seed)
+
+
+def _kept(cache: Path | None, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
+    """Return frames from the cache, or make them and put them there."""
+    path = None if cache is None else cache / f"{name}.npy"
+    if path is not None and path.is_file():
+        return np.asarray(np.load(path))
+    frames = make()
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, frames)
+    return frames
 
 
 def moved(scene: Scene) -> Unsteady:
@@ -160,25 +186,48 @@ def _rendered(
     dioptre = DIOPTRES[int(rng.integers(len(DIOPTRES)))]
     noises = NOISES[int(rng.integers(3))], NOISES[int(rng.integers(3, 5))]
     words = f"{name}, {kind} {blur:.1f} px, dioptre {dioptre}, {n} frames"
-    path = None if cache is None else cache / f"{name}_{seed}.npy"
-    if path is not None and path.is_file():
-        frames = np.load(path)
-    else:
-        frames = _render_picture(name, seed, rng, n, blur, kind, dioptre, data, tool)
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            np.save(path, frames)
+    frames = _kept(
+        cache,
+        f"{name}_{seed}",
+        lambda: render(
+            *_picture_part(name, seed, rng, n, data, tool), n, blur, kind, dioptre, tool
+        ),
+    )
+    who = "shapes" if name in SHAPES else "layers"
     for noise in noises:
-        yield Scene(f"{words}, noise {noise:.1%}", frames, noise, seed)
+        yield Scene(f"{words}, noise {noise:.1%}", who, frames, noise, seed)
 
 
-def _render_picture(name, seed, rng, n, blur, kind, dioptre, data, tool) -> np.ndarray:
+def _through_a_lens(
+    name: str, seed: int, data: Path, cache: Path | None, tool: ModuleType
+) -> Scene:
+    """Return a stack rendered ray by ray."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 22))
+    blur = float(rng.uniform(4, 14))
+    kind = APERTURES[seed % len(APERTURES)]
+    dioptre = DIOPTRES[int(rng.integers(len(DIOPTRES)))]
+    noise = NOISES[int(rng.integers(len(NOISES)))]
+    words = (
+        f"{name} by rays, {kind} {blur:.1f} px, dioptre {dioptre}, {n} frames, noise {noise:.1%}"
+    )
+    frames = _kept(
+        cache,
+        f"rays_{name}_{seed}",
+        lambda: rays(*_picture_part(name, seed, rng, n, data, tool), n, blur, kind, dioptre),
+    )
+    return Scene(words, "rays", frames, noise, seed)
+
+
+def _picture_part(
+    name: str, seed: int, rng: np.random.Generator, n: int, data: Path, tool: ModuleType
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return colours and true frames of a part of a picture, no larger than `SIZE`."""
     rgb, disparity = _picture(name, seed, data)
     top = int(rng.integers(max(rgb.shape[0] - SIZE[0], 0) + 1))
     left = int(rng.integers(max(rgb.shape[1] - SIZE[1], 0) + 1))
     part = (slice(top, top + SIZE[0]), slice(left, left + SIZE[1]))
-    index, _ = tool.truth_of(disparity[part], n)
-    return render(rgb[part], index, n, blur, kind, dioptre, tool)
+    return rgb[part], tool.truth_of(disparity[part], n)[0]
 
 
 def _picture(name: str, seed: int, data: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -222,10 +271,7 @@ def render(
     """
 
     def coordinate(k: float) -> float:
-        t = k / (n - 1)
-        if dioptre == 0:
-            return t
-        return (1 / dioptre - 1 / (t + dioptre)) / (1 / dioptre - 1 / (1 + dioptre))
+        return float(focus_coordinate(k, n, dioptre))
 
     bounds = np.linspace(index.min() - 1e-6, index.max() + 1e-6, LAYERS + 1)
     layer = np.clip(np.digitize(index, bounds) - 1, 0, LAYERS - 1)

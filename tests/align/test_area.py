@@ -13,7 +13,8 @@ import varfocus as package
 from command_line import read_png, varfocus, write_frames
 from varfocus.align import align
 from varfocus.errors import InputError, ParameterError
-from varfocus.io.mask import drawn_mask, inside, read_mask
+from varfocus.geometry import inside
+from varfocus.io.mask import drawn_mask, read_mask
 from varfocus.params import AlignParams, AreaParams, Params
 from varfocus.plan import needed_bytes
 from varfocus.stack import FocusStack

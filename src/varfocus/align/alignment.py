@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from varfocus.align.models import displacement
 from varfocus.align.warp import warp
 from varfocus.errors import ParameterError
+from varfocus.files import read_text
 from varfocus.geometry import Rectangle
 from varfocus.stack import FocusStack, Frame
 
@@ -326,7 +327,7 @@ def read_record(place: str | Path, stack: FocusStack) -> Alignment:
     """
     path = Path(place) / RECORD if Path(place).is_dir() else Path(place)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))["alignment"]
+        data = json.loads(read_text(path))["alignment"]
         frames = data["frames"]
         size = (int(data["input_size"]["height"]), int(data["input_size"]["width"]))
         matrices = np.array([frame["matrix"] for frame in frames], np.float64)

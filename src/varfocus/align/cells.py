@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus import engine
 from varfocus.align.models import basis, grid, moved, normaliser
 
 Grey = NDArray[np.float32]
@@ -125,27 +126,10 @@ def measured(F: Grey, M: Grey, side: int, corner: tuple[int, int] = (0, 0)) -> C
     corner : (int, int)
         Position (x, y) of the first pixel.
     """
-    S = np.float32(0.5) * (F + M)
-    bend = _laplacian(S)
-    features = np.stack(
-        [
-            _cut(np.float32(0.5) * (S[:, 2:-2, 3:-1] - S[:, 2:-2, 1:-3]), side),
-            _cut(np.float32(0.5) * (S[:, 3:-1, 2:-2] - S[:, 1:-3, 2:-2]), side),
-            _cut(bend[:, 1:-1, 1:-1], side),
-            _cut(_laplacian(bend), side),
-            _cut(np.float32(0.5) * (bend[:, 1:-1, 2:] - bend[:, 1:-1, :-2]), side),
-            _cut(np.float32(0.5) * (bend[:, 2:, 1:-1] - bend[:, :-2, 1:-1]), side),
-            _cut(S[:, 2:-2, 2:-2], side),
-            _cut((M - F)[:, 2:-2, 2:-2], side),
-        ],
-        axis=2,
-    )
-    features -= features.mean(axis=3, keepdims=True)
-    products = np.matmul(features, features.swapaxes(2, 3)).astype(np.float64)
+    products = feature_products(F, M, side)
     size = np.sqrt(np.maximum(np.diagonal(products, axis1=2, axis2=3), 1e-20))
     products /= size[..., :, None] * size[..., None, :]
-    inverse = np.linalg.inv(products[..., :-1, :-1] + 1e-4 * np.eye(7))
-    share = (inverse @ products[..., :-1, -1:])[..., 0]
+    share, inverse = _solved(products)
     answer = share * size[..., -1:] / size[..., :-1]
     left_over = 1.0 - (share * products[..., :-1, -1]).sum(axis=2)
     pixels = side * side
@@ -158,9 +142,72 @@ def measured(F: Grey, M: Grey, side: int, corner: tuple[int, int] = (0, 0)) -> C
     y, x = np.mgrid[:down, :across]
     first = np.asarray(corner) + EDGE + (side - 1) / 2
     positions = first + side * np.stack([x.ravel(), y.ravel()], axis=1)
-    return Cells(
-        positions, -answer[..., :2], inverse[..., :2, :2] * scale, answer[..., 2], residuals
+    return Cells(positions, -answer[..., :2], inverse * scale, answer[..., 2], residuals)
+
+
+def _solved(products: Array) -> tuple[Array, Array]:
+    """Solve the normal equations of all cells at once.
+
+    Parameters
+    ----------
+    products : ndarray of shape (q, m, 8, 8)
+        Correlations of seven features and, last, of what they should explain.
+
+    Returns
+    -------
+    share : ndarray of shape (q, m, 7)
+        Of each feature.
+    inverse : ndarray of shape (q, m, 2, 2)
+        First rows and columns of the inverse.
+    """
+    # Gauss and Jordan, a cell per column: many small systems cost LAPACK more than they weigh.
+    # Correlations with a ridge need no pivots.
+    systems = np.empty((7, 10, *products.shape[:2]))
+    systems[:, :8] = np.moveaxis(products[..., :-1, :], (2, 3), (0, 1))
+    systems[:, 8:] = np.eye(7)[:, :2, None, None]
+    systems[range(7), range(7)] += 1e-4
+    for k in range(7):
+        rest = systems[:, k + 1 :]
+        rest[k] /= systems[k, k]
+        for i in range(7):
+            if i != k:
+                rest[i] -= systems[i, k] * rest[k]
+    return np.moveaxis(systems[:, 7], 0, 2), np.moveaxis(systems[:2, 8:], (0, 1), (2, 3))
+
+
+def feature_products(F: Grey, M: Grey, side: int) -> Array:
+    """Return the products of the features of each cell, less their means, summed over its pixels.
+
+    Parameters
+    ----------
+    F, M, side
+        As for `measured`.
+
+    Returns
+    -------
+    ndarray of shape (q, m, 8, 8), float64
+        Of ∂S/∂x, ∂S/∂y, ∇²S, ∇⁴S, ∂∇²S/∂x, ∂∇²S/∂y, S and M − F.
+    """
+    if engine.accepts(F, M) and min(F.shape[1:]) >= side + 2 * EDGE:
+        return engine.cell_products(F, M, side)
+    S = np.float32(0.5) * (F + M)
+    bend = _laplacian(S)
+    features = np.stack(
+        [
+            cut(np.float32(0.5) * (S[:, 2:-2, 3:-1] - S[:, 2:-2, 1:-3]), side),
+            cut(np.float32(0.5) * (S[:, 3:-1, 2:-2] - S[:, 1:-3, 2:-2]), side),
+            cut(bend[:, 1:-1, 1:-1], side),
+            cut(_laplacian(bend), side),
+            cut(np.float32(0.5) * (bend[:, 1:-1, 2:] - bend[:, 1:-1, :-2]), side),
+            cut(np.float32(0.5) * (bend[:, 2:, 1:-1] - bend[:, :-2, 1:-1]), side),
+            cut(S[:, 2:-2, 2:-2], side),
+            cut((M - F)[:, 2:-2, 2:-2], side),
+        ],
+        axis=2,
     )
+    features -= features.mean(axis=3, keepdims=True)
+    products: Array = np.matmul(features, features.swapaxes(2, 3)).astype(np.float64)
+    return products
 
 
 def fitted(cells: Cells, model: str, shape: tuple[int, int]) -> Fit:
@@ -183,7 +230,7 @@ def fitted(cells: Cells, model: str, shape: tuple[int, int]) -> Fit:
     trust = np.ones(u.shape[:2])
     for _ in range(ROUNDS):
         weighted = W * trust[..., None, None]
-        BW = np.einsum("mia,qmij->qamj", B, weighted).reshape(len(u), count, -1)
+        BW = _applied(B, weighted).reshape(len(u), count, -1)
         A = BW @ B.reshape(-1, count)
         diagonal = np.sqrt(np.maximum(np.einsum("qaa->qa", A), 1e-30))
         inverse = np.linalg.inv(
@@ -213,6 +260,13 @@ def fitted(cells: Cells, model: str, shape: tuple[int, int]) -> Fit:
     )
 
 
+def _applied(B: Array, W: Array) -> Array:
+    """Return Bᵀ W of each cell, ``(q, p, m, 2)``."""
+    first, second = (B[:, i].T[None] for i in (0, 1))
+    columns = [first * W[:, None, :, 0, j] + second * W[:, None, :, 1, j] for j in (0, 1)]
+    return np.stack(columns, axis=3)
+
+
 def columns_at(positions: Array, model: str, shape: tuple[int, int]) -> Array:
     """Return B of `varfocus.align.models` at positions in pixels, ``(m, 2, p)``."""
     u, v = moved(normaliser(shape), positions).T
@@ -232,6 +286,15 @@ def root_mean_square(moment: Array, model: str, shape: tuple[int, int]) -> Array
     return np.asarray(np.sqrt(np.maximum(np.einsum("...ab,ab->...", moment, mean), 0.0)))
 
 
+def cut(images: Grey, side: int) -> Grey:
+    """Return the pixels of the cells of images, ``(q, m, side²)``."""
+    count, height, width = images.shape
+    down, across = height // side, width // side
+    whole = images[:, : down * side, : across * side]
+    parts = whole.reshape(count, down, side, across, side).swapaxes(2, 3)
+    return parts.reshape(count, down * across, side * side)
+
+
 def _laplacian(S: Grey) -> Grey:
     return (
         S[:, 1:-1, 2:]
@@ -240,15 +303,6 @@ def _laplacian(S: Grey) -> Grey:
         + S[:, :-2, 1:-1]
         - np.float32(4.0) * S[:, 1:-1, 1:-1]
     )
-
-
-def _cut(images: Grey, side: int) -> Grey:
-    """Return the pixels of the cells of images, ``(q, m, side²)``."""
-    count, height, width = images.shape
-    down, across = height // side, width // side
-    whole = images[:, : down * side, : across * side]
-    parts = whole.reshape(count, down, side, across, side).swapaxes(2, 3)
-    return parts.reshape(count, down * across, side * side)
 
 
 def _inverse(C: Array) -> Array:

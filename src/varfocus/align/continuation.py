@@ -1,94 +1,115 @@
-r"""Where frames lie that say nothing about it themselves: on the way of those around them.
+r"""Frames that blur leaves little of go on as those around them do.
 
-Blur may leave so little of a frame that it fits everywhere. Breathing goes on all the same, so its
-map is taken from the frames that are known: on the straight line between the two next to it, and
-beyond the last of them either where that one is or on the line through the last few,
+Breathing is steady, a hand is not; how steady each parameter θ of the maps is along the stack is
+asked of the frames that are known. Either its steps or the changes of its steps are taken for
+independent and normal, whichever are smaller,
 
-.. math:: A(r) = A(r_0) \quad\text{or}\quad A(r) = \bar A + (r - \bar r)\, A',
+.. math:: θ_{r+1} - θ_r \sim N(0, τ_1^2) \quad\text{or}\quad
+          θ_{r+1} - 2 θ_r + θ_{r-1} \sim N(0, τ_2^2),
 
-r the place in the order of focus. Breathing is steady, a hand is not: which of the two holds is
-asked of the known frames, each predicted from those on one side of it, for the linear part of the
-maps and for the shift of the centre by themselves.
+r the place in the order of focus. With the covariance C of what was measured and Q the inverse
+covariance of that prior, the most likely maps are (C⁻¹ + Q)⁻¹ C⁻¹ θ: what was measured where that
+is sure, on the way of the neighbours where it is not, and in between otherwise. Only frames that
+become much surer by it are changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus.align.models import normaliser, unit
+from varfocus.align.cells import UNKNOWN, root_mean_square
+from varfocus.align.models import normaliser, parameters, step, unit
 
-Maps = NDArray[np.float64]
+Array = NDArray[np.float64]
 
-LAST_FEW = 4
-"""Known frames through which a line is laid."""
+KNOWN = 0.2
+"""Frames with a smaller standard error in pixels tell how steady motion is."""
 
-FEWEST = 5
-"""Fewer known frames do not tell whether motion is steady."""
+FEWEST = 4
+"""Fewer steps between known frames do not tell."""
 
-STEADIER = 0.7
-"""The line is followed if its error on known frames is below this share of that of staying."""
+LEAST_STEP, USUAL_STEP = 0.02, 3.0
+"""Smallest τ in pixels, and τ where it is not known: no prior to speak of."""
+
+SURER = 0.7
+"""Frames are changed if that leaves less than this share of their standard error."""
 
 
-def continued(maps: Maps, places: Sequence[int], shape: tuple[int, int]) -> Maps:
-    """Return the maps with those of all other frames filled in.
+def continued(
+    maps: Array, covariance: Array, model: str, shape: tuple[int, int]
+) -> tuple[Array, Array]:
+    """Return the maps with those of unsure frames improved, and the standard errors of all.
 
     Parameters
     ----------
     maps : ndarray of shape (n, 3, 3)
         From the reference to each frame, in the order of focus.
-    places : sequence of int
-        Those of them that are known, at least one, rising.
+    covariance : ndarray of shape (n, p, n, p)
+        Of the parameters of all maps, times half the diagonal: px². Those of which nothing is
+        known have a variance of `varfocus.align.cells.UNKNOWN` squared, or a large one.
+    model : str
+        What the maps may be.
     shape : (int, int)
         Height and width of the frames.
 
     Returns
     -------
-    ndarray of shape (n, 3, 3)
-        Known maps as they were.
+    maps : ndarray of shape (n, 3, 3)
+        Maps of sure frames as they were.
+    errors : ndarray of shape (n,)
+        Standard errors of positions in pixels, root mean square over the frame.
     """
+    n, p = covariance.shape[:2]
     N = normaliser(shape)
-    inverse = np.linalg.inv(N)
-    # Around the centre, scale and rotation do not shift.
-    normal = np.stack([unit(N @ m @ inverse) for m in maps]).reshape(len(maps), 9)
-    known, rank = np.asarray(places), np.arange(len(maps))
-    filled = np.stack([np.interp(rank, known, normal[known, i]) for i in range(9)], axis=1)
-    shift = [2, 5]
-    for part in ([i for i in range(9) if i not in shift], shift):
-        values = normal[known][:, part]
-        if _steady(known, values):
-            for r in rank[rank < known[0]]:
-                filled[r, part] = _line(known, values, r)
-            for r in rank[rank > known[-1]]:
-                filled[r, part] = _line(known[::-1], values[::-1], r)
+    back = np.linalg.inv(N)
+    theta = np.stack([parameters(model, unit(N @ m @ back)) for m in maps]) / N[0, 0]
+    own = np.einsum("iaib->iab", covariance)
+    errors = root_mean_square(own, model, shape)
+    known = errors < KNOWN
+    Q = np.zeros((n, p, n, p))
+    for i in range(p):
+        D, tau = _prior(theta[:, i], own[:, i, i], known)
+        Q[:, i, :, i] = D.T @ D / tau**2
+    C = covariance.reshape(n * p, n * p) + 1e-6 * np.eye(n * p)
+    inverse = np.linalg.inv(C)
+    posterior = np.linalg.inv(inverse + Q.reshape(n * p, n * p))
+    likely = (posterior @ inverse @ theta.ravel()).reshape(n, p)
+    better = np.einsum("iaib->iab", posterior.reshape(n, p, n, p))
+    new_errors = root_mean_square(better, model, shape)
+    changed = new_errors < SURER * errors
     result = maps.copy()
-    for r in np.setdiff1d(rank, known):
-        result[r] = unit(inverse @ filled[r].reshape(3, 3) @ N)
+    for k in np.flatnonzero(changed & ~known):
+        result[k] = unit(back @ step(model, N[0, 0] * likely[k]) @ N)
+    return result, np.where(changed & ~known, new_errors, errors)
+
+
+def independent(errors: Array, model: str, shape: tuple[int, int]) -> Array:
+    """Return a covariance as `continued` takes it from standard errors of frames in pixels."""
+    p = len(parameters(model, np.eye(3)))
+    usual = float(root_mean_square(np.eye(p), model, shape))
+    variances = np.minimum(errors / usual, UNKNOWN) ** 2
+    result = np.zeros((len(errors), p, len(errors), p))
+    for k, variance in enumerate(variances):
+        result[k, :, k, :] = variance * np.eye(p)
     return result
 
 
-def _line(places: NDArray[np.int_], values: Maps, at: int) -> Maps:
-    """Return the value at a place before the first ones, by a line through these."""
-    r, v = places[:LAST_FEW].astype(np.float64), values[:LAST_FEW]
-    centred = r - r.mean()
-    slope = centred @ v / float(centred @ centred)
-    predicted: Maps = v.mean(axis=0) + (at - r.mean()) * slope
-    return predicted
-
-
-def _steady(places: NDArray[np.int_], values: Maps) -> bool:
-    """Tell whether known frames are better predicted by a line than by the frame next to them."""
-    if len(places) < FEWEST:
-        return False
-
-    def error(predict: Callable[[NDArray[np.int_], Maps, int], Maps]) -> float:
-        off = [
-            np.linalg.norm(predict(r[i + 1 :], v[i + 1 :], int(r[i])) - v[i])
-            for r, v in ((places, values), (places[::-1], values[::-1]))
-            for i in range(len(r) - LAST_FEW)
-        ]
-        return float(np.median(off))
-
-    return error(_line) < STEADIER * error(lambda _, v, __: v[0])
+def _prior(values: Array, variances: Array, known: NDArray[np.bool_]) -> tuple[Array, float]:
+    """Return differences that are small along a stack, as a matrix, and how small they are."""
+    n = len(values)
+    best = np.diff(np.eye(n), axis=0), USUAL_STEP
+    for degree in (1, 2):
+        if n <= degree:
+            continue
+        D = np.diff(np.eye(n), n=degree, axis=0)
+        told = (np.abs(D) @ ~known) == 0
+        if np.count_nonzero(told) < FEWEST:
+            continue
+        count = np.count_nonzero(told)
+        noise = (D[told] ** 2 @ variances).mean()
+        spread = ((D[told] @ values) ** 2).sum() / (count - 2)  # few may be alike by luck
+        tau = float(np.sqrt(max(spread - noise, 0.0)))
+        if max(tau, LEAST_STEP) < best[1]:
+            best = D, max(tau, LEAST_STEP)
+    return best

@@ -49,6 +49,18 @@ def step(model: str, delta: NDArray[np.float64]) -> Matrix:
     return change
 
 
+def parameters(model: str, matrix: Matrix) -> NDArray[np.float64]:
+    """Return the δ nearest to a matrix on normalised coordinates: the inverse of `step`."""
+    shift, linear = matrix[:2, 2], matrix[:2, :2] - np.eye(2)
+    if model == "shift":
+        return np.array(shift)
+    if model == "similarity":
+        scale, turn = (linear[0, 0] + linear[1, 1]) / 2, (linear[1, 0] - linear[0, 1]) / 2
+        return np.array([*shift, scale, turn])
+    affine = np.concatenate([shift, linear.ravel()])
+    return affine if model == "affine" else np.concatenate([affine, -matrix[2, :2]])
+
+
 def normaliser(shape: tuple[int, int]) -> Matrix:
     """Return the matrix from pixel to normalised coordinates of frames of a shape (H, W)."""
     height, width = shape

@@ -7,6 +7,8 @@ shortest open path through all signatures. Which end is near cannot be seen.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -61,12 +63,18 @@ def signature(grey: NDArray[np.float32]) -> NDArray[np.float32]:
     return log
 
 
+@cache
+def _ends(side: int) -> NDArray[np.intp]:
+    """Return where the cells along a side begin, and where the last one ends."""
+    return np.linspace(0, side, CELLS + 1).astype(np.intp)
+
+
 def _cells(image: NDArray[np.float32]) -> NDArray[np.float32]:
-    rows = np.linspace(0, image.shape[0], CELLS + 1).astype(int)[:-1]
-    columns = np.linspace(0, image.shape[1], CELLS + 1).astype(int)[:-1]
-    sums = np.add.reduceat(np.add.reduceat(image, rows, axis=0), columns, axis=1)
-    ones = np.add.reduceat(np.add.reduceat(np.ones_like(image), rows, axis=0), columns, axis=1)
-    means: NDArray[np.float32] = (sums / ones).astype(np.float32)
+    rows, columns = (_ends(side) for side in image.shape)
+    sums = np.add.reduceat(np.add.reduceat(image, rows[:-1], axis=0), columns[:-1], axis=1)
+    # Where there are more cells than pixels, a cell is one pixel.
+    counts = np.outer(*(np.maximum(np.diff(ends), 1) for ends in (rows, columns)))
+    means: NDArray[np.float32] = (sums / counts).astype(np.float32)
     return means
 
 

@@ -1,8 +1,9 @@
 """The alignment stage: look at every frame once, decide, and return a stack that is aligned.
 
 Look (thumbnail, signature) → order → did it move at all? → pairs (k, k+1), (k, k+2) → broken frames
-→ least squares over all pairs → is motion proven? → light → common area. Nothing here ends a run:
-what cannot be aligned is left as it is, with a warning.
+→ least squares over all pairs → is motion proven? → all frames registered to what is sharp → is it
+still? → light → common area. Nothing here ends a run: what cannot be aligned is left as it is, with
+a warning.
 
 Motion is proven where a frame lies farther from the reference than resampling is worth, beyond
 doubt: distance > `STILL` + `SURE` · standard error + `DEFOCUS` · what defocus may pretend.
@@ -11,7 +12,7 @@ doubt: distance > `STILL` + `SURE` · standard error + `DEFOCUS` · what defocus
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -26,8 +27,9 @@ from varfocus import engine
 from varfocus.align import exposure, order
 from varfocus.align.alignment import Alignment, read_record
 from varfocus.align.area import common_area
-from varfocus.align.continuation import continued
+from varfocus.align.continuation import continued, independent
 from varfocus.align.graph import absolute, doubts, reachable
+from varfocus.align.joint import Mapper, refined
 from varfocus.align.models import scaling, unit
 from varfocus.align.register import COARSEST, Grey, Pair, pyramid, register
 from varfocus.align.steady import steadiness
@@ -164,7 +166,15 @@ def _found(stack: FocusStack, params: AlignParams, progress: Progress) -> Alignm
         if found.model == "none":  # given up
             return found
         if params.align == "auto":
-            found = _judged(found, plain)
+            found = _judged(found, plain, DEFOCUS)
+        if found.model != "none":
+            found = _improved(found, seen, progress)
+            if params.align == "auto":
+                # What was registered to blurred frames has blur in its errors.
+                found = _judged(found, plain, 0.0)
+            if params.align == "auto" and found.model != "none":
+                farthest = found.largest_displacement
+                found = replace(found, reason=f"they move by up to {farthest:.1f} pixels")
     return found if params.exposure == "none" else _equalised(found, seen)
 
 
@@ -194,13 +204,15 @@ def _steady(plain: Alignment, seen: Look, params: AlignParams) -> Alignment | No
     )
 
 
-def _judged(found: Alignment, plain: Alignment) -> Alignment:
-    """Keep the maps only if motion is proven."""
+def _judged(found: Alignment, plain: Alignment, defocus: float) -> Alignment:
+    """Keep the maps only if motion is proven, beyond so many times what defocus may pretend."""
     used = [k for k in found.order if k not in found.left_out]
     known = [k for k in used if np.isfinite(found.errors[k])]
-    proof = found.motions - SURE * found.errors - DEFOCUS * found.doubts
+    proof = found.motions - SURE * found.errors
+    if defocus > 0:
+        proof = proof - defocus * found.doubts
     if any(proof[k] > STILL for k in known):
-        return replace(found, reason=f"they move by up to {found.largest_displacement:.1f} pixels")
+        return found
     motion = max((float(found.motions[k]) for k in known), default=0.0)
     return replace(
         found,
@@ -315,8 +327,12 @@ def _registered(
     small, errors = absolute(sure, n, anchor, model, shape)
     biases = doubts(sure, n, anchor)
     # What blur has wiped out cannot be registered; it goes on as those around it do.
-    places = [r for r, k in enumerate(way) if k in told]
-    small[list(way)] = continued(small[list(way)], places, shape)
+    likely, _ = continued(
+        small[list(way)], independent(errors[list(way)], model, shape), model, shape
+    )
+    for r, k in enumerate(way):
+        if k not in told:
+            small[k] = likely[r]
     small = small @ np.linalg.inv(small[reference])
     S = scaling(float(seen.factor))
     matrices = np.stack([unit(S @ m @ np.linalg.inv(S)) for m in small])
@@ -341,6 +357,30 @@ def _registered(
         errors=seen.factor * errors,
         doubts=seen.factor * biases,
     )
+
+
+def _improved(found: Alignment, seen: Look, progress: Progress) -> Alignment:
+    """Register all frames in use to what is sharp, and continue those that show nothing."""
+    used = [k for k in found.order if k not in found.left_out]
+    S = scaling(float(seen.factor))
+    small = np.linalg.inv(S) @ found.matrices[used] @ S
+    reference = used.index(found.reference)
+    with ThreadPoolExecutor(engine.thread_count(), thread_name_prefix="varfocus-align") as pool:
+        better = refined(
+            [seen.grey(k) for k in used], small, found.model, reference, _mapper(pool), progress
+        )
+    shape = (seen.grey(0).shape[0], seen.grey(0).shape[1])
+    maps, unsure = continued(better.maps, better.covariance, found.model, shape)
+    matrices = found.matrices.copy()
+    matrices[used] = [unit(S @ m @ np.linalg.inv(S)) for m in maps]
+    matrices[found.reference] = np.eye(3)
+    errors, doubts = found.errors.copy(), found.doubts.copy()
+    errors[used], doubts[used] = seen.factor * unsure, seen.factor * better.doubts
+    crop = common_area([matrices[k] for k in used], found.size)
+    if crop.width * crop.height < SMALLEST_CROP * found.size[0] * found.size[1]:
+        return found
+    improved = replace(found, matrices=matrices, errors=errors, doubts=doubts, crop=crop)
+    return replace(improved, motions=np.array([improved.motion(k) for k in range(len(matrices))]))
 
 
 def _given_up(plain: Alignment, why: str) -> Alignment:
@@ -431,6 +471,20 @@ def _pairs(
                 del pyramids[k]
             progress("aligning", done, len(steps))
     return found
+
+
+def _mapper(pool: ThreadPoolExecutor) -> Mapper:
+    """Return a `map` that works on threads, each of which uses one."""
+
+    def alone(work: Callable[[int], Any], k: int) -> Any:
+        with engine.use_threads(1):
+            return work(k)
+
+    def mapper(work: Callable[[int], Any], items: Iterable[int]) -> list[Any]:
+        futures = [pool.submit(copy_context().run, alone, work, k) for k in items]
+        return [future.result() for future in futures]
+
+    return mapper
 
 
 def _equalised(found: Alignment, seen: Look) -> Alignment:
