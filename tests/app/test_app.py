@@ -149,6 +149,12 @@ def upload(client: TestClient, path: Path, name: str | None = None):
     )
 
 
+def upload_all(client: TestClient, folder: Path) -> None:
+    for path in sorted(folder.iterdir()):
+        upload(client, path)
+    client.post("/api/uploaded", json={}, headers=ORIGIN)
+
+
 def test_frames_become_a_result_with_maps_measurements_and_products(
     client: TestClient, shots: Path
 ) -> None:
@@ -174,15 +180,15 @@ def test_frames_become_a_result_with_maps_measurements_and_products(
     assert client.get(f"/api/results/{version}/secret/full/0/0/0").status_code == 404
     assert client.get(f"/api/results/{version}/depth/full/0/1/0").status_code == 404
 
-    line = {"kind": "line", "shapes": [[5, 5, 60, 40]]}
-    answer = client.post(f"/api/results/{version}/measure", json=line, headers=ORIGIN).json()
-    assert len(answer["profile"]["distance"]) == len(answer["profile"]["height"]) > 50
-    empty = {"kind": "region", "shapes": [[5, 5, 5, 5]]}
-    refused = client.post(f"/api/results/{version}/measure", json=empty, headers=ORIGIN)
-    assert refused.status_code == 400
-    assert "rectangle" in refused.json()["message"]
+    shapes = [
+        {"kind": "line", "points": [[5, 5], [60, 40]]},
+        {"kind": "region", "points": [[5, 5], [5, 5]]},
+    ]
+    line, empty = measured(client, version, *shapes)
+    assert len(line["profile"]["distance"]) == len(line["profile"]["height"]) > 50
+    assert "rectangle" in empty["problem"]
 
-    glb = client.get(f"/api/results/{version}/products/depth.glb")
+    glb = client.get(f"/api/results/{version}/products/model.glb")
     assert glb.content[:4] == b"glTF"
     tif = client.get(f"/api/results/{version}/products/depth.tif")
     assert tif.content[:2] in (b"II", b"MM")
@@ -193,6 +199,27 @@ def test_frames_become_a_result_with_maps_measurements_and_products(
     pixels = np.frombuffer(client.get(f"/api/frames/{frame}/0/0/0").content, np.uint8)
     first = read_stack(str(shots)).read(0)
     np.testing.assert_array_equal(pixels.reshape(48, 64, 4)[..., :3], first)
+
+
+def test_a_frame_whose_tiles_were_interrupted_is_shown_all_the_same(tmp_path: Path) -> None:
+    frames = simulate("steps", shape=(8, 600), n=3).frames  # two levels
+    page = server.Page(read_stack(str(write_pictures(tmp_path / "wide", frames, "img"))))
+    with client_of(page) as client:
+        frame = client.get("/api/state").json()["frames"][0]["id"]
+        levels = page.workspace.folder / "frames" / str(frame) / "levels"
+        levels.mkdir(parents=True)
+        np.save(levels / "0.npy", np.zeros((8, 600, 4), np.uint8))  # the process ended here
+        coarse = client.get(f"/api/frames/{frame}/1/0/0")
+        assert coarse.status_code == 200
+        assert len(coarse.content) == 4 * 300 * 4
+
+
+def measured(client: TestClient, version: int, *shapes: dict) -> list[dict]:
+    """Measure, and return what the server says about each shape."""
+    body = {"varfocus_measurements": 1, "shapes": list(shapes)}
+    answer = client.post(f"/api/results/{version}/measure", json=body, headers=ORIGIN)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["measured"]
 
 
 def test_a_saved_result_opens_with_its_frames(
@@ -213,8 +240,8 @@ def test_a_saved_result_opens_with_its_frames(
         assert curve["focus"] == list(range(6))
         assert curve["depth"] == made.depth[30, 20]
         assert client.get(f"/api/results/{version}/curve?x=64&y=0").status_code == 400
-        assert client.get(f"/api/results/{version}/products/depth.glb").content[:4] == b"glTF"
-    assert not (tmp_path / "result" / "depth.glb").exists()
+        assert client.get(f"/api/results/{version}/products/model.glb").content[:4] == b"glTF"
+    assert not (tmp_path / "result" / "model.glb").exists()
 
 
 def test_a_saved_result_of_a_function_opens_without_its_curves(
@@ -320,10 +347,9 @@ def test_a_rectangle_and_a_mask_go_from_the_page_to_the_command_line_and_back(
         curve = client.get(f"/api/results/{result['version']}/curve?x=20&y=15").json()
         assert curve["depth"] == values[15 - 8, 20 - 10]
         assert client.get(f"/api/results/{result['version']}/curve?x=9&y=15").status_code == 400
-        line = {"kind": "line", "shapes": [[18.5, 12.5, 28.5, 12.5]]}
-        along = client.post(
-            f"/api/results/{result['version']}/measure", json=line, headers=ORIGIN
-        ).json()["profile"]["height"]
+        shape = {"kind": "line", "points": [[18.5, 12.5], [28.5, 12.5]]}
+        (line,) = measured(client, result["version"], shape)
+        along = line["profile"]["height"]
         confident = maps_of(client, result, "confidence")[4, 8:19] >= 0.5
         known = [z for z, sure in zip(along, confident, strict=True) if sure]
         np.testing.assert_allclose(known, -values[4, 8:19][confident], rtol=1e-6)
@@ -347,8 +373,7 @@ def test_a_rectangle_and_a_mask_go_from_the_page_to_the_command_line_and_back(
 
 
 def test_areas_that_are_none_are_refused(client: TestClient, shots: Path) -> None:
-    for path in sorted(shots.iterdir()):
-        upload(client, path)
+    upload_all(client, shots)
     for outlines in (
         None,
         [[True, [[1, 2], [3, 4]]]],
@@ -397,8 +422,7 @@ def test_sketch_and_result_lie_where_the_frames_are(opened) -> None:
 
 
 def test_a_sketch_comes_in_one_message_with_its_maps(client: TestClient, shots: Path) -> None:
-    for path in sorted(shots.iterdir()):
-        upload(client, path)
+    upload_all(client, shots)
     with client.websocket_connect(f"ws://{HOST}/api/events", headers=ORIGIN) as socket:
         body = {"parameters": {"method": "classic"}, "settled": False}
         version = client.post("/api/solve", json=body, headers=ORIGIN).json()["version"]
@@ -440,8 +464,7 @@ def test_the_example_is_repeated_by_two_commands(
 def test_every_product_of_the_command_line_can_be_taken_away(
     client: TestClient, shots: Path
 ) -> None:
-    for path in sorted(shots.iterdir()):
-        upload(client, path)
+    upload_all(client, shots)
     client.post("/api/solve", json={"parameters": {}}, headers=ORIGIN)
     result = finished_result(client)
     names = {p["name"] for p in client.get("/api/state").json()["products"]}
@@ -472,6 +495,9 @@ def test_no_command_is_better_than_a_wrong_one(shots: Path, tmp_path: Path, monk
     with client_of(page) as client:
         ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
         client.post("/api/arrange", json={"order": ids, "excluded": [ids[2]]}, headers=ORIGIN)
+        assert "--leave-out 2" in page.workspace.command(Params("classic"))
+        ids[0], ids[1] = ids[1], ids[0]
+        client.post("/api/arrange", json={"order": ids, "excluded": []}, headers=ORIGIN)
         assert page.workspace.command(Params("classic")) == ""
 
 
@@ -479,8 +505,7 @@ def test_the_page_names_no_files_of_the_server(client: TestClient, shots: Path) 
     offered = {p["name"]: p["group"] for m in schema.methods() for p in m["parameters"]}
     assert "transforms_from" not in offered
     assert offered["border"] == "Alignment"
-    for path in sorted(shots.iterdir()):
-        upload(client, path)
+    upload_all(client, shots)
     body = {"parameters": {"transforms_from": "/etc/passwd"}}
     answer = client.post("/api/solve", json=body, headers=ORIGIN)
     assert answer.status_code == 400
@@ -488,8 +513,7 @@ def test_the_page_names_no_files_of_the_server(client: TestClient, shots: Path) 
 
 
 def test_frames_are_reordered_and_left_out(client: TestClient, shots: Path) -> None:
-    for path in sorted(shots.iterdir()):
-        upload(client, path)
+    upload_all(client, shots)
     ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
     body = {"order": ids[::-1], "excluded": [ids[2]]}
     assert client.post("/api/arrange", json=body, headers=ORIGIN).status_code == 200
@@ -526,8 +550,7 @@ def test_too_large_an_upload_stops_while_it_streams(
 
 
 def test_unknown_parameters_are_refused_in_words(client: TestClient, shots: Path) -> None:
-    for path in sorted(shots.iterdir()):
-        upload(client, path)
+    upload_all(client, shots)
     for parameters in ({"method": "magic"}, {"method": "paper", "alhpa": 1}, {"alpha": "x"}, "x"):
         answer = client.post("/api/solve", json={"parameters": parameters}, headers=ORIGIN)
         assert answer.status_code == 400

@@ -7,9 +7,7 @@ that VARFOCUS_SCREENSHOTS names, if any.
 from __future__ import annotations
 
 import io
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,25 +15,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 from command_line import write_pictures
+from page_browser import (
+    NEEDS_BROWSER,
+    PATIENCE,
+    complaint,
+    drag,
+    finished,
+    image_place,
+    launched,
+    one_pane,
+    picture,
+    reconstruct,
+    steady,
+    wait_for_colours,
+    wait_for_maps,
+)
 from processes import page_served, wait_until
-from varfocus.app.server import static_folder
 from varfocus.simulation import simulate
 
-CHROMIUM = os.environ.get("VARFOCUS_CHROMIUM") or shutil.which("chromium")
-SCREENSHOTS = os.environ.get("VARFOCUS_SCREENSHOTS")
-PATIENCE = 120_000
-expect.set_options(timeout=PATIENCE)
-
-pytestmark = [
-    pytest.mark.skipif(not CHROMIUM, reason="no Chromium: the page was NOT tested in a browser"),
-    pytest.mark.skipif(
-        not (static_folder() / "index.html").is_file(),
-        reason="the page is not built (make page): it was NOT tested in a browser",
-    ),
-]
+pytestmark = NEEDS_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -50,27 +51,11 @@ def playwright() -> Iterator[Playwright]:
         yield playwright
 
 
-def launched(playwright: Playwright, *flags: str) -> Browser:
-    local_only = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-    return playwright.chromium.launch(
-        executable_path=CHROMIUM, args=["--no-sandbox", local_only, *flags]
-    )
-
-
 @pytest.fixture(scope="module")
 def browser(playwright: Playwright) -> Iterator[Browser]:
     browser = launched(playwright, "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
     yield browser
     browser.close()
-
-
-def complaint(message: ConsoleMessage) -> str:
-    """Return an error of the page; nothing for failed requests that belong to its life."""
-    provoked = "status of 400" in message.text  # a test asked for something wrong
-    late = "status of 404" in message.text and "/api/results/" in message.location["url"]
-    # late: a tile of a result that was replaced while it was asked for
-    overtaken = "status of 409" in message.text  # by a newer request of the same kind
-    return "" if provoked or late or overtaken else f"{message.text} {message.location['url']}"
 
 
 @pytest.fixture(scope="module")
@@ -101,74 +86,6 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     yield page
     assert [c for c in complaints if c] == []
     context.close()
-
-
-def reconstruct(page: Page) -> None:
-    page.click("#run")
-    finished(page)
-
-
-def finished(page: Page) -> None:
-    page.wait_for_selector("a[data-product='depth.tif']")
-    expect(page.locator("#progress")).to_be_hidden()
-
-
-def picture(page: Page, name: str) -> None:
-    if SCREENSHOTS:
-        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")
-
-
-def wait_for_colours(page: Page, selector: str, more_than: int) -> None:
-    """Wait until a canvas shows more than so many different colours."""
-    page.wait_for_function(
-        """([selector, count]) => {
-            const canvas = document.querySelector(selector);
-            const copy = document.createElement("canvas");
-            [copy.width, copy.height] = [200, 150];
-            const context = copy.getContext("2d");
-            context.drawImage(canvas, 0, 0, 200, 150);
-            const data = new Uint32Array(context.getImageData(0, 0, 200, 150).data.buffer);
-            return new Set(data).size > count;
-        }""",
-        arg=[selector, more_than],
-    )
-
-
-def wait_for_maps(page: Page, *maps: str) -> None:
-    """Wait until the panes have drawn these maps, or any other for "*", of the newest result."""
-    link = page.locator("a[data-product='depth.tif']").get_attribute("href")
-    (version,) = re.findall(r"results/(\d+)/", str(link))
-    keys = {"*": r"\S+", "frame": r"frame/\d+"}
-    drawn = " ".join(keys.get(name, f"{version}/{name}/full") for name in maps)
-    expect(page.locator("#panes canvas").first).to_have_attribute(
-        "data-shown", re.compile(f"^{drawn}$")
-    )
-
-
-def steady(page: Page, selector: str) -> bytes:
-    """Return a picture of an element that no longer changes."""
-    seen = [b""]
-
-    def same_again() -> bool:
-        seen.append(page.locator(selector).screenshot())
-        return seen[-1] == seen[-2]
-
-    wait_until(same_again, f"steady picture of {selector}")
-    return seen[-1]
-
-
-def image_place(page: Page, x: float, y: float) -> tuple[float, float]:
-    """Return where on the screen a share of the first pane lies."""
-    expect(page.locator(".pane-head")).to_have_count(1)
-    box = page.locator(".overlay").bounding_box()
-    assert box is not None
-    return box["x"] + box["width"] * x, box["y"] + box["height"] * y
-
-
-def one_pane(page: Page, map_name: str) -> None:
-    page.click("[data-view='1']")
-    page.select_option(".pane-map", map_name)
-    wait_for_maps(page, map_name)
 
 
 def test_maps_are_shown(page: Page) -> None:
@@ -210,15 +127,6 @@ def test_the_slider_changes_the_depth(page: Page) -> None:
     assert depth_after("ArrowRight") != depth_after("ArrowLeft")
 
 
-def drag(page: Page, tool: str, start: tuple[float, float], end: tuple[float, float]) -> None:
-    """Draw with a tool from one place to another, both as shares of the first pane."""
-    page.click(f"[data-tool={tool}]")
-    page.mouse.move(*image_place(page, *start))
-    page.mouse.down()
-    page.mouse.move(*image_place(page, *end), steps=4)
-    page.mouse.up()
-
-
 def test_a_line_gives_a_profile(page: Page) -> None:
     one_pane(page, "depth")
     drag(page, "line", (0.35, 0.5), (0.6, 0.55))
@@ -231,7 +139,7 @@ def test_two_rectangles_give_a_step_and_one_its_roughness(page: Page) -> None:
     one_pane(page, "depth")
     for left in (0.35, 0.6):
         drag(page, "step", (left, 0.4), (left + 0.06, 0.5))
-    expect(page.locator("#measured")).to_contain_text("Step from A to B")
+    expect(page.locator("#measured")).to_contain_text("Step: Height")
     drag(page, "region", (0.4, 0.4), (0.5, 0.6))
     expect(page.locator("#measured")).to_contain_text("Sq")
     page.click("[data-tool=probe]")
@@ -257,14 +165,14 @@ def test_products_are_downloaded_and_open(page: Page, tmp_path: Path) -> None:
     import tifffile
 
     trimesh = pytest.importorskip("trimesh")
-    for name in ("depth.tif", "depth.glb"):
+    for name in ("depth.tif", "model.glb"):
         with page.expect_download() as download:
             page.click(f"a[data-product='{name}']")
         download.value.save_as(tmp_path / name)
     depth = tifffile.imread(tmp_path / "depth.tif")
     assert depth.shape == (384, 512)
     assert np.isfinite(depth).all()
-    mesh = trimesh.load(tmp_path / "depth.glb", force="mesh")
+    mesh = trimesh.load(tmp_path / "model.glb", force="mesh")
     assert len(mesh.faces) > 10_000
     expect(page.locator("#command")).to_contain_text("varfocus depth")
 
@@ -342,7 +250,7 @@ def test_a_mask_is_drawn_and_both_are_taken_back(page: Page) -> None:
             page.mouse.down()
     page.mouse.up()
     expect(page.locator("#area")).to_contain_text("1 outline")
-    page.wait_for_selector("a[data-product='mask.png']")
+    page.wait_for_selector("a[data-product='mask.png']", state="attached")
     finished(page)
     expect(page.locator("#command")).to_contain_text("--mask mask.png")
     picture(page, "mask")
@@ -400,10 +308,12 @@ def test_uploads_and_a_broken_file_among_them(page: Page, tmp_path: Path) -> Non
     write_pictures(tmp_path, simulate("steps", shape=(60, 80), n=5).frames, "shot")
     (tmp_path / "shot9.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
     page.set_input_files("#files", sorted(tmp_path.iterdir()))
-    expect(page.locator(".message")).to_contain_text("shot9.png")
-    expect(page.locator("#strip li")).to_have_count(5)
+    page.get_by_role("button", name="New stack").click()
+    expect(page.locator(".message", has_text="left out")).to_contain_text("shot9.png")
+    expect(page.locator("#strip li")).to_have_count(6)
+    expect(page.locator("#strip li.broken")).to_have_attribute("data-name", "shot9.png")
     picture(page, "broken")
-    page.locator(".message button").click()
+    page.locator(".message button").first.click()
     reconstruct(page)
     expect(page.locator("#outcome")).to_contain_text("80 × 60")
 
@@ -461,8 +371,7 @@ def test_frames_and_aligned_maps_register_in_linked_panes(browser: Browser, tmp_
         page.wait_for_selector("#strip li")
         page.select_option("#method", "classic")
         page.click("summary")
-        align = page.locator("label.field", has_text=re.compile(r"^align")).locator("select")
-        align.select_option("shift")
+        page.select_option("#parameter-align", "shift")
         reconstruct(page)
         expect(page.locator("#outcome")).to_contain_text(" at ")
         page.select_option(".pane-map >> nth=0", "frame")
@@ -499,8 +408,9 @@ def test_without_webgl_there_are_plain_pictures(
         page.goto(address)
         page.wait_for_selector("html[data-ready=yes]")
         expect(page.locator(".message")).to_contain_text("WebGL2")
+        page.set_input_files("#files", sorted(tmp_path.iterdir()))
         with page.expect_response("**/api/uploaded"):
-            page.set_input_files("#files", sorted(tmp_path.iterdir()))
+            page.get_by_role("button", name="New stack").click()
         page.select_option("#method", "classic")
         reconstruct(page)
         drawn = page.locator(".plain img").first

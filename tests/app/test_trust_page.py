@@ -35,8 +35,11 @@ from varfocus.export import images
 from varfocus.simulation import simulate
 
 POSTS = ["example", "clear", "uploaded", "arrange", "solve", "cancel", "results/1/measure"]
+POSTS += ["choices", "near", "mask", "results/1", "sessions/x/open", "sessions/x/forget"]
+POSTS += ["results/1/retouch", "results/1/slabs"]
 GETS = ["state", "palettes", "frames/1/preview", "frames/1/0/0/0", "results/1/curve?x=1&y=1"]
 GETS += ["results/1/depth/full/0/0/0", "results/1/products/depth.tif"]
+GETS += ["sessions", "results/1/minus/2"]
 
 
 # From within: one guarded application without network
@@ -239,7 +242,7 @@ BODIES = [
 
 @pytest.mark.parametrize("body", BODIES, ids=lambda b: ascii(b[:24]))
 def test_bodies_of_nonsense_are_answered_in_words(client: TestClient, body: bytes) -> None:
-    for path in ("solve", "arrange", "results/1/measure"):
+    for path in ("solve", "arrange", "results/1/measure", "results/1/retouch", "results/1/slabs"):
         answer = client.post(f"/api/{path}", content=body, headers=ORIGIN)
         assert answer.status_code == 400, (path, answer.text)
         assert answer.json()["message"]
@@ -274,6 +277,7 @@ def test_the_server_makes_its_own_file_names(client, png, name, tmp_path) -> Non
     (path,) = made
     assert path.parent == folder / "uploads"
     assert path.name.isdecimal()
+    assert client.post("/api/uploaded", json={}, headers=ORIGIN).json() == {"frames": 1}
     (shown,) = client.get("/api/state").json()["frames"]
     assert len(shown["name"]) <= 200
     assert not set("/\\\0") & set(shown["name"])
@@ -528,7 +532,12 @@ def test_it_listens_on_the_loopback_address_only(address) -> None:
 def test_a_port_is_not_shared(address) -> None:
     _, port, _ = address
     with pytest.raises(OutputError, match=f"port {port} cannot be used"):
-        app_command._listen(port)
+        app_command._listen("127.0.0.1", port)
+
+
+def test_an_address_of_another_machine_is_refused() -> None:
+    with pytest.raises(OutputError, match=r"on 192\.0\.2\.1"):  # reserved for documentation
+        app_command._listen("192.0.2.1", 0)
 
 
 REQUESTS = {

@@ -85,6 +85,7 @@ export class Newest<Body> {
       this.newestKnown = Math.max(this.newestKnown, mine.version);
       if (mine.cancelled) this.cancelled = Math.max(this.cancelled, mine.version);
     } catch (error) {
+      // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- it may have changed meanwhile
       if (this.asked === mine && !this.following) this.complain(error);
     }
     if (mine.cancelled) this.voided--;

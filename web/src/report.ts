@@ -1,8 +1,9 @@
 // The viewer of report.html: the same panes and surface as on the page, with the data in the file.
 
 import { el, short } from "./dom";
-import { Surface } from "./surface";
-import { Viewer, type Source } from "./viewer";
+import { Surface } from "./views/surface";
+import { t } from "./words";
+import { Viewer, type Source } from "./viewer/viewer";
 
 /** What the report embeds; depth as 16-bit steps from `low`, 0 is unknown. */
 interface Embedded {
@@ -27,7 +28,11 @@ const WHOLE = 4096;
 /** Longest side of the surface's grid. */
 const GRID = 400;
 
-function thinned(depth: Float32Array, columns: number, rows: number): { depth: Float32Array; columns: number; rows: number } {
+function thinned(
+  depth: Float32Array,
+  columns: number,
+  rows: number,
+): { depth: Float32Array; columns: number; rows: number } {
   const stride = Math.ceil(Math.max(columns, rows) / GRID);
   const across = Math.ceil(columns / stride);
   const down = Math.ceil(rows / stride);
@@ -62,18 +67,39 @@ async function begin(): Promise<void> {
   const readout = el("output", { class: "viewer-readout" });
   let viewer: Viewer;
   try {
-    viewer = new Viewer(panes, WHOLE);
+    viewer = new Viewer(panes, WHOLE, t("mapsLabel"));
   } catch {
     return; // No WebGL2: the pictures below have to do.
   }
   place.append(panes, relief, readout);
   for (const [name, colours] of Object.entries(maps.palettes)) viewer.setPalette(name, decoded(colours));
-  const source = (key: string, kind: Source["kind"], width: number, height: number, buffer: ArrayBuffer, range: [number, number], palette: string): Source => ({
-    key, kind, width, height, range, palette,
+  const source = (
+    key: string,
+    kind: Source["kind"],
+    width: number,
+    height: number,
+    buffer: ArrayBuffer,
+    range: [number, number],
+    palette: string,
+  ): Source => ({
+    key,
+    kind,
+    width,
+    height,
+    range,
+    palette,
     tile: () => Promise.resolve(buffer),
   });
   const shown: Record<string, Source> = {
-    "All in focus": source("photo", "picture", picture.width, picture.height, new Uint8Array(pixels).buffer, [0, 1], "gray"),
+    "All in focus": source(
+      "photo",
+      "picture",
+      picture.width,
+      picture.height,
+      new Uint8Array(pixels).buffer,
+      [0, 1],
+      "gray",
+    ),
     Depth: source("depth", "map", maps.columns, maps.rows, depth.buffer, maps.range, "viridis"),
     Confidence: source("confidence", "map", maps.columns, maps.rows, confidence.buffer, [0, 1], "gray"),
   };
@@ -82,7 +108,7 @@ async function begin(): Promise<void> {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   viewer.unknownColour = dark.matches ? [0.16, 0.19, 0.2] : [0.85, 0.86, 0.87];
   let at: [number, number] | null = null;
-  viewer.hovered = (pane, x, y) => {
+  viewer.onHover = (pane, x, y) => {
     at = pane >= 0 && x >= 0 && y >= 0 && x < maps.width && y < maps.height ? [x, y] : null;
     readout.textContent = at
       ? `${Math.floor(x)}, ${Math.floor(y)} · depth ${short(viewer.value(shown["Depth"]!, x, y)?.[0])} ${maps.unit}` +
@@ -95,7 +121,10 @@ async function begin(): Promise<void> {
     for (const rect of rects) {
       const [x, y] = viewer.toScreen(rect, ...at);
       if (x < rect.x || x > rect.x + rect.width) continue;
-      for (const [style, width] of [["rgb(0 0 0 / 65%)", 3], ["#fff", 1.25]] as const) {
+      for (const [style, width] of [
+        ["rgb(0 0 0 / 65%)", 3],
+        ["#fff", 1.25],
+      ] as const) {
         pen.strokeStyle = style;
         pen.lineWidth = width;
         pen.beginPath();
@@ -119,14 +148,28 @@ async function begin(): Promise<void> {
     if (name === "3-D" && !surface) {
       surface = new Surface(relief);
       surface.show({
-        ...thinned(depth, maps.columns, maps.rows), aspect: maps.height / maps.width,
-        proportion: maps.proportion, range: maps.range, unit: maps.unit, picture,
+        ...thinned(depth, maps.columns, maps.rows),
+        aspect: maps.height / maps.width,
+        proportion: maps.proportion,
+        range: maps.range,
+        unit: maps.unit,
+        width: maps.proportion ? (maps.range[1] - maps.range[0]) / maps.proportion : maps.width,
+        widthUnit: maps.proportion ? maps.unit : "pixels",
+        picture,
+        palette: decoded(maps.palettes["viridis"]!),
+        title: document.title,
       });
     }
   };
   views.forEach((button) => button.addEventListener("click", () => choose(button.textContent)));
-  place.prepend(el("div", { class: "viewer-views", role: "toolbar", "aria-label": "View" }, ...views,
-    el("button", { type: "button", onclick: () => viewer.fit() }, "Fit")));
+  place.prepend(
+    el(
+      "div",
+      { class: "viewer-views", role: "toolbar", "aria-label": "View" },
+      ...views,
+      el("button", { type: "button", onclick: () => viewer.fit() }, "Fit"),
+    ),
+  );
   choose("Maps");
   place.hidden = false;
   document.getElementById("explore")?.removeAttribute("hidden");

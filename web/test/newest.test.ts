@@ -35,11 +35,17 @@ function page(): { newest: Newest<string>; sent: Waiting[]; complaints: string[]
 test("while a slider moves one answer is awaited and only the last change waits", async () => {
   const { newest, sent } = page();
   for (const body of ["a", "b", "c", "d"]) newest.ask(body, false);
-  assert.deepEqual(sent.map((s) => s.body), ["a"]);
+  assert.deepEqual(
+    sent.map((s) => s.body),
+    ["a"],
+  );
   await sent[0]!.answer(1);
   assert.equal(sent.length, 1);
   assert.equal(newest.result(1), true);
-  assert.deepEqual(sent.map((s) => s.body), ["a", "d"]);
+  assert.deepEqual(
+    sent.map((s) => s.body),
+    ["a", "d"],
+  );
   await sent[1]!.answer(2);
   newest.result(2);
   assert.equal(sent.length, 2);
@@ -50,7 +56,13 @@ test("what has settled does not wait for the answer", async () => {
   newest.ask("a", false);
   await sent[0]!.answer(1);
   newest.ask("b", true);
-  assert.deepEqual(sent.map((s) => [s.body, s.settled]), [["a", false], ["b", true]]);
+  assert.deepEqual(
+    sent.map((s) => [s.body, s.settled]),
+    [
+      ["a", false],
+      ["b", true],
+    ],
+  );
 });
 
 test("what settles while the version is on its way follows at once", async () => {

@@ -7,7 +7,7 @@ jobs, such as frames at preview size, stays on the worker's `Bench`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,19 +20,26 @@ from varfocus import pipeline
 from varfocus.align import Alignment
 from varfocus.align.models import scaling
 from varfocus.app.tiles import Shown, as_rgba, write_pyramid
+from varfocus.canvas.halving import sampled
 from varfocus.depth import index_to_depth, sure_share
-from varfocus.errors import ParameterError
 from varfocus.export.evidence import MARGIN, Place, contrast_curves
-from varfocus.export.products import make_product
-from varfocus.export.saved import SavedResult, load_result
+from varfocus.export.products import PictureShape, Shape, make_product
+from varfocus.export.saved import SavedResult, load_result, surface_of
 from varfocus.geometry import Rectangle
 from varfocus.io.frames import probe_files
 from varfocus.io.mask import read_mask
+from varfocus.io.selection import UNSAID, Selection
 from varfocus.params import AreaParams, Params, Resources
 from varfocus.progress import Progress
 from varfocus.result import Result
 from varfocus.stack import ArrayFrame, FocusStack
-from varfocus.surface import measure
+from varfocus.surface.measurements import (
+    Measured,
+    Measurements,
+    measure_all,
+    profiles_csv,
+    table_csv,
+)
 
 Maps: TypeAlias = dict[str, NDArray[np.float32]]
 """Maps of one size by name."""
@@ -45,6 +52,9 @@ PREVIEW_VOXELS = 1_500_000
 
 LOOKED_AT = 2**26
 """About as many pixels of a map, at most, are used to find its range of colours."""
+
+UNSURE = 0.5
+"""Confidence below which a depth is hatched, and not measured."""
 
 HELD_BYTES = 768 << 20
 """Stacks up to this size are held in memory, to answer clicks at once."""
@@ -67,6 +77,8 @@ class Bench:
         Version and result of the last reconstruction in full.
     kept : tuple of a key and Kept, or None
         What runs of the same frames have in common.
+    touched : tuple of int and Result, or None
+        Version and result that was retouched last.
     """
 
     small: dict[tuple[int, int, Rectangle | None], ArrayFrame] = field(default_factory=dict)
@@ -74,6 +86,7 @@ class Bench:
     large: dict[int, ArrayFrame] = field(default_factory=dict)
     made: tuple[int, Result] | None = None
     kept: tuple[object, pipeline.Kept] | None = None
+    touched: tuple[int, Result] | None = None
 
     def known(self, key: object) -> pipeline.Kept:
         """Return what earlier runs of the same frames left behind."""
@@ -149,16 +162,19 @@ class Probe:
         Number of the job.
     path : Path
         The file.
+    selection : Selection
+        Which stack is meant, where it holds several.
     """
 
     id: int
     path: Path
+    selection: Selection = UNSAID
     newest: str = ""
 
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
         """Return what is in it."""
         del bench, progress
-        return {"found": probe_files([self.path])}
+        return {"found": probe_files([self.path], self.selection)}
 
 
 @dataclass(frozen=True)
@@ -290,7 +306,7 @@ class Solve:
         if counts is not None:
             height, width = stack.shape
             part = counts[top : top + height * factor, left : left + width * factor]
-            counts = part[factor // 2 :: factor, factor // 2 :: factor]
+            counts = sampled(part, factor)
         result = pipeline.run(
             stack,
             replace(self.params, area=AreaParams()),
@@ -312,6 +328,8 @@ class Solve:
             "seconds": round(result.seconds, 3),
             "findings": result.findings,
             "alignment": result.alignment,
+            "motion": motion_of(result.alignment),
+            **direction(result.findings, result.stack.depths, result.stack.inverted),
         }
 
 
@@ -453,85 +471,50 @@ class Measure:
         Number of the job.
     folder : Path
         The result, as saved.
-    kind : {"line", "step", "region"}
-        What is measured.
-    shapes : sequence of four numbers each
-        Ends of the line, or corners of rectangles, x0, y0, x1, y1 in pixels of the frames.
+    wanted : Measurements
+        What.
+    turned : bool
+        Near and far are the other way round than the files say.
     """
 
     id: int
     folder: Path
-    kind: str
-    shapes: tuple[tuple[float, float, float, float], ...]
+    wanted: Measurements
+    turned: bool = False
     newest: str = "measure"
 
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
-        """Return a title, rows of names and values, and the profile of a line."""
+        """Return rows of names and values, and the profile of each line."""
         del progress
-        saved = bench.result(self.folder)
-        height = np.where(saved.confidence >= 0.5, saved.height, np.float32(np.nan))
-        left, top = saved.origin
-        shapes = [(x0 - left, y0 - top, x1 - left, y1 - top) for x0, y0, x1, y1 in self.shapes]
-        if self.kind == "line":
-            return _line(saved, height, shapes[0])
-        regions = [_region(shape, height.shape) for shape in shapes]
-        if self.kind == "step":
-            step = measure.step_height(
-                height,
-                *regions,
-                sigma=saved.uncertainty,
-                correlation_area=saved.correlation_area,
-            )
-            counts = f"{step.pixels[0]} and {step.pixels[1]}"
-            return {
-                "title": "Step from A to B",
-                "rows": [["Height", step.height.words(saved.unit)], ["Pixels", counts]],
-                "note": "Towards the lens, between parallel planes fitted to both regions.",
-            }
-        (part,) = regions
-        window = part.window
-        levelled = measure.level(height[window], 1)
-        sigma = None if saved.uncertainty is None else saved.uncertainty[window]
-        found = measure.height_parameters(levelled, sigma, saved.correlation_area)
-        rows = [
-            [name, quantity.words("" if name in ("Ssk", "Sku") else saved.unit)]
-            for name, quantity in found.items()
-        ]
-        share = f"{np.isfinite(levelled).mean():.1%} of {levelled.size} pixels"
+        surface = surface_of(turned(bench.result(self.folder), self.turned))
+        found = measure_all(surface, self.wanted)
         return {
-            "title": "Roughness (ISO 25178)",
-            "rows": [*rows, ["Valid", share]],
-            "note": "A plane subtracted; pixels of confidence below 0.5 left out.",
+            "measured": [_told(one, surface.unit) for one in found],
+            "level": self.wanted.level.words,
+            "csv": table_csv(found).decode(),
+            "profiles": profiles_csv(found, surface.unit).decode(),
         }
 
 
-def _line(
-    saved: SavedResult, height: NDArray[np.float32], line: tuple[float, float, float, float]
-) -> dict[str, Any]:
-    """Return the height along a line of the maps."""
-    rows, columns = height.shape
-    x0, y0, x1, y1 = line
-    ends = [
-        (float(np.clip(x - 0.5, 0, columns - 1)), float(np.clip(y - 0.5, 0, rows - 1)))
-        for x, y in ((x0, y0), (x1, y1))
-    ]
-    along = measure.profile(
-        height, *ends, sigma=saved.uncertainty, correlation_area=saved.correlation_area
-    )
-    distance, unit = measure.distance_along(along, saved.pixel_size, saved.unit)
-    known = along.height[np.isfinite(along.height)]
-    span = f"{np.ptp(known):.4g} {saved.unit}" if known.size else "unknown"
-    return {
-        "title": "Height along the line",
-        "rows": [["Length", f"{distance[-1]:.4g} {unit}"], ["Heights over", span]],
-        "profile": {
-            "distance": distance.tolist(),
-            "height": [None if np.isnan(z) else float(z) for z in along.height],
-            "distance_unit": unit,
-            "unit": saved.unit,
-        },
-        "note": "Heights count towards the lens.",
+def _told(one: Measured, unit: str) -> dict[str, Any]:
+    """Return what was measured as plain data."""
+    told: dict[str, Any] = {
+        "name": one.shape.name,
+        "kind": one.shape.kind,
+        "rows": [[row.quantity, row.words] for row in one.rows],
+        "problem": one.problem,
+        "profile": None,
     }
+    if one.along is not None and one.distance is not None:
+        told["profile"] = {
+            "distance": one.distance.tolist(),
+            "height": [None if np.isnan(z) else float(z) for z in one.along.height],
+            "x": one.along.x.tolist(),
+            "y": one.along.y.tolist(),
+            "distance_unit": one.distance_unit,
+            "unit": unit,
+        }
+    return told
 
 
 @dataclass(frozen=True)
@@ -546,29 +529,29 @@ class MakeProduct:
         The result, as saved.
     target : Path
         The file; its name says which.
+    shape : Shape
+        How surfaces are made.
+    look : PictureShape
+        How pictures are written.
+    turned : bool
+        Near and far are the other way round than the files say.
     """
 
     id: int
     folder: Path
     target: Path
+    shape: Shape = field(default_factory=Shape)
+    look: PictureShape = field(default_factory=PictureShape)
+    turned: bool = False
     newest: str = ""
 
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
         """Write it."""
         del progress
-        content, scale = make_product(bench.result(self.folder), self.target)
+        saved = turned(bench.result(self.folder), self.turned)
+        content, scale = make_product(saved, self.target, shape=self.shape, look=self.look)
         self.target.write_bytes(content)
         return {"words": "" if scale is None else scale.words}
-
-
-def _region(shape: tuple[float, float, float, float], size: tuple[int, ...]) -> Rectangle:
-    """Return the pixels that a rectangle drawn on the image covers."""
-    x0, y0, x1, y1 = shape
-    left, right = (int(np.clip(round(x), 0, size[1])) for x in (x0, x1))
-    top, bottom = (int(np.clip(round(y), 0, size[0])) for y in (y0, y1))
-    if right <= left or bottom <= top:
-        raise ParameterError("received an empty rectangle", "expected one with pixels inside")
-    return Rectangle(left, top, right - left, bottom - top)
 
 
 @dataclass(frozen=True)
@@ -607,6 +590,8 @@ class OpenResult:
             "seconds": record["seconds"],
             "findings": record.get("findings"),
             "command": record.get("command", ""),
+            "motion": _recorded_motion(record.get("alignment")),
+            **_recorded_direction(record),
         }
 
 
@@ -621,6 +606,110 @@ class Drop:
         """Do nothing."""
         del bench, progress
         return {}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Subtract the depth of one result from that of another, where both have one.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    first, second : Path
+        Levels of their depths.
+    place, other : tuple of int
+        Left, top, width and height that they cover of the frames.
+    target : Path
+        Where the levels of the difference go; in the place of the first.
+    """
+
+    id: int
+    first: Path
+    second: Path
+    place: tuple[int, int, int, int]
+    other: tuple[int, int, int, int]
+    target: Path
+    newest: str = "difference"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Write the difference, and return its range, the same on both sides of zero."""
+        del bench, progress
+        minuend, subtrahend = (
+            np.load(folder / "0.npy", mmap_mode="r", allow_pickle=False)
+            for folder in (self.first, self.second)
+        )
+        difference = np.full(minuend.shape, np.nan, np.float32)
+        common = Rectangle(*self.place).common(Rectangle(*self.other))
+        here, there = (
+            common._replace(left=common.left - left, top=common.top - top).window
+            for left, top, *_ in (self.place, self.other)
+        )
+        difference[here] = minuend[here] - subtrahend[there]
+        write_pyramid(self.target, difference)
+        known = np.abs(difference[np.isfinite(difference)])
+        most = float(np.percentile(known, 99.5)) if known.size else 1.0
+        same = float((known == 0.0).mean()) if known.size else 0.0
+        return {"range": [-(most or 1.0), most or 1.0], "same": same, "known": int(known.size)}
+
+
+def turned(saved: SavedResult, yes: bool) -> SavedResult:
+    """Return a result with heights counted the other way round, if asked."""
+    if not yes:
+        return saved
+    about = saved.record["input"]
+    return replace(
+        saved,
+        record=saved.record | {"input": about | {"inverted": not about.get("inverted")}},
+    )
+
+
+def direction(
+    findings: Mapping[str, Any] | None, depths: NDArray[np.float64] | None, inverted: bool
+) -> dict[str, Any]:
+    """Return which depths are near, and whether that was seen or is the convention.
+
+    Parameters
+    ----------
+    findings : mapping or None
+        Of a run; ``edges.nearest_frame`` where surfaces hide one another.
+    depths : ndarray of shape (n,), float64, or None
+        Depth of each frame; None for the frame numbers themselves.
+    inverted : bool
+        Depths are heights.
+    """
+    edges = (findings or {}).get("edges")
+    end = edges.get("nearest_frame") if isinstance(edges, Mapping) else None
+    rising = depths is None or bool(depths[-1] > depths[0])
+    if end in ("first", "last"):
+        near = "small" if (end == "first") == rising else "large"
+    else:
+        near = "large" if inverted else "small"
+    return {"near": near, "near_seen": end in ("first", "last"), "inverted": inverted}
+
+
+def _recorded_direction(record: dict[str, Any]) -> dict[str, Any]:
+    about = record["input"]
+    inverted, focus = bool(about.get("inverted")), about["focus"]
+    depths = None if focus is None else np.asarray(focus, np.float64)
+    if inverted and (depths is not None or about["frames"]):
+        positions = np.arange(len(about["frames"]), dtype=np.float64) if depths is None else depths
+        depths = positions.max() - positions
+    return direction(record.get("findings"), depths, inverted)
+
+
+def motion_of(alignment: Alignment | None) -> list[list[float | None]] | None:
+    """Return how far each frame moved, and the standard error of that, in pixels."""
+    if alignment is None:
+        return None
+    pairs = zip(alignment.motions, alignment.errors, strict=True)
+    return [[float(v) if np.isfinite(v) else None for v in pair] for pair in pairs]
+
+
+def _recorded_motion(alignment: dict[str, Any] | None) -> list[list[float | None]] | None:
+    if not alignment:
+        return None
+    return [[f.get("motion_px"), f.get("standard_error_px")] for f in alignment["frames"]]
 
 
 def shown_maps(result: Result) -> tuple[Maps, Shown]:
@@ -656,6 +745,7 @@ def about_maps(
     """
     height, width = maps["depth"].shape
     units = {"depth": unit, "index": "frames", "uncertainty": unit}
+    counted = maps["confidence"][maps["confidence"] > 0.0]
     return {
         "width": width,
         "height": height,
@@ -668,6 +758,8 @@ def about_maps(
             for name, values in maps.items()
         },
         "sure": sure_share(maps["confidence"]),
+        "unsure": float((counted < UNSURE).mean()) if counted.size else 1.0,
+        "unknown": float(np.isnan(maps["depth"]).mean()),
     }
 
 

@@ -9,8 +9,8 @@ import os
 import sys
 from typing import Any
 
+from varfocus.bugs import ours
 from varfocus.canvas.budget import available_bytes, hold_process_within
-from varfocus.errors import VarfocusError
 from varfocus.progress import throttled
 from varfocus.workers.child import Line
 
@@ -68,14 +68,11 @@ def _outcome(job: Any, bench: Any, line: Line, waiting: list[Any]) -> dict[str, 
         return {"kind": "done", **job.run(bench, progress)}
     except Superseded:
         return {"kind": "dropped"}
-    except VarfocusError as error:
-        return {"kind": "failed", "message": str(error)}
     except MemoryError:
         words = "There is not enough memory for this.\nTry smaller or fewer frames."
         return {"kind": "failed", "message": words}
     except Exception as error:  # a bug of ours must not end the page
-        words = f"This is a bug in varfocus: {type(error).__name__}: {error}"
-        return {"kind": "failed", "message": words}
+        return {"kind": "failed", "message": str(ours(error))}
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ GROUPS = {
 }
 """Headings of the stages that every method has."""
 
-NOT_OFFERED = ("transforms_from", "mask")
+NOT_OFFERED = ("transforms_from", "mask", "retouch")
 """Parameters that name files of the server, which the page may not set."""
 
 
@@ -58,10 +58,10 @@ def methods() -> list[dict[str, Any]]:
     ]
 
 
-def explanations(stage: type[Any]) -> dict[str, str]:
+def explanations(stage: type[Any], heading: str = "Parameters") -> dict[str, str]:
     """Return what the numpydoc docstring of a class says about each of its parameters."""
     text = inspect.getdoc(stage) or ""
-    section = text.partition("Parameters\n----------\n")[2]
+    section = text.partition(f"{heading}\n----------\n")[2]
     found: dict[str, str] = {}
     for block in re.split(r"\n(?=\S)", section):
         names, _, words = block.partition("\n")

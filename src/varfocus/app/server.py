@@ -8,10 +8,11 @@ import json
 import math
 import re
 import shutil
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 from starlette.applications import Starlette
@@ -25,11 +26,13 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 import varfocus
 from varfocus.app import schema
 from varfocus.app.guard import Guard
+from varfocus.app.retouching import STROKES
+from varfocus.app.sessions import Shelf
 from varfocus.app.tiles import TILE, read_tile
-from varfocus.app.workspace import SupersededError, Workspace
+from varfocus.app.workspace import Mode, SupersededError, Workspace
 from varfocus.errors import InputError, ParameterError, TooLargeError, VarfocusError
 from varfocus.export import images
-from varfocus.export.products import PRODUCTS
+from varfocus.export.products import PRODUCTS, PictureShape, Shape
 from varfocus.export.result_files import RESULT_FILES, every_name
 from varfocus.export.saved import SavedResult
 from varfocus.io import read_stack
@@ -37,6 +40,7 @@ from varfocus.io.calibration import Focus
 from varfocus.io.formats import readable
 from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
+from varfocus.surface.measurements import Measurements
 
 MAX_UPLOAD = 4 << 30
 """Bytes of one uploaded file."""
@@ -44,8 +48,20 @@ MAX_UPLOAD = 4 << 30
 SPARE_DISK = 512 << 20
 """Bytes that an upload must leave free."""
 
+LONGEST_NAME = 120
+"""Letters in the name of a result."""
+
 MAX_REQUEST = 1 << 20
 """Bytes of a JSON request."""
+
+MAX_STROKES = 32 << 20
+"""Bytes of a request that has all strokes of a result."""
+
+MEASURED = {"measurements.csv": "csv", "profiles.csv": "profiles"}
+"""Tables that are made of what was measured last."""
+
+PRINT = "print.stl"
+"""The surface as a closed body."""
 
 EVENTS_WAITING = 256
 """Events that may wait for a slow page; then the oldest are dropped."""
@@ -53,8 +69,8 @@ EVENTS_WAITING = 256
 IMMUTABLE = {"cache-control": "private, max-age=31536000, immutable"}
 """For what never changes under its address."""
 
-PALETTES = ["viridis", "cividis", "magma", "gray"]
-"""Colour maps of even steps; never jet."""
+PALETTES = ["viridis", "cividis", "magma", "gray", "RdBu_r"]
+"""Colour maps of even steps, the last for differences; never jet."""
 
 EXAMPLE_SIZE = 512, 384
 """Width and height of the frames of the example."""
@@ -81,6 +97,8 @@ class Page:
         What the user called them on the command line.
     focus : Focus
         Options given for them there.
+    shelf : Shelf, optional
+        Where the work is kept; by default nowhere.
     """
 
     def __init__(
@@ -88,18 +106,20 @@ class Page:
         content: FocusStack | SavedResult | None = None,
         source: Sequence[str] = (),
         focus: Focus = Focus(),
+        shelf: Shelf | None = None,
     ) -> None:
         self._content, self._source, self._focus = content, source, focus
+        self._shelf = shelf
         self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
         self._uploads = 0
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
         """Open the workspace while the server runs."""
-        self.workspace = Workspace(self._publish)
+        self.workspace = Workspace(self._publish, self._shelf)
         try:
             if isinstance(self._content, FocusStack):
-                self.workspace.open(self._content, self._source, self._focus)
+                await self.workspace.begin(self._content, self._source, self._focus)
             elif self._content is not None:
                 self.workspace.open_result(self._content)
             yield
@@ -165,7 +185,8 @@ class Page:
         await socket.send_bytes(b"".join([len(text).to_bytes(4, "little"), text, *buffers]))
 
     async def example(self, _: Request) -> Response:
-        """Open a simulated scene, from files like any other."""
+        """Open a simulated scene, from files like any other; what was open is kept."""
+        self.workspace.clear("new")
         folder = self.workspace.folder / "example"
         await asyncio.to_thread(_write_example, folder)
         recipe = "varfocus simulate table -o example --size {} {}".format(*EXAMPLE_SIZE)
@@ -173,17 +194,66 @@ class Page:
         return JSONResponse({})
 
     async def clear(self, _: Request) -> Response:
-        """Forget frames and results."""
-        self.workspace.clear()
+        """Begin anew; what was open is kept."""
+        self.workspace.clear("new")
         return JSONResponse({})
+
+    async def sessions(self, _: Request) -> Response:
+        """Return the work that was kept."""
+        listed = await asyncio.to_thread(self.workspace.shelf.listed)
+        return JSONResponse([one for one in listed if one["name"] != self.workspace.folder.name])
+
+    async def reopen(self, request: Request) -> Response:
+        """Go on with work that was kept."""
+        await self.workspace.reopen(request.path_params["name"])
+        return JSONResponse({})
+
+    async def forget(self, request: Request) -> Response:
+        """Delete work that was kept."""
+        shelf = self.workspace.shelf
+        folder = shelf.find(request.path_params["name"])
+        if folder != self.workspace.folder:
+            await asyncio.to_thread(shelf.remove, folder)
+        return JSONResponse({})
+
+    async def choices(self, request: Request) -> Response:
+        """Keep what the page remembers of what the user chose."""
+        self.workspace.choose(await _body(request))
+        return JSONResponse({})
+
+    async def near(self, request: Request) -> Response:
+        """Say which depths are near."""
+        near = (await _body(request)).get("near")
+        if near != "small" and near != "large":
+            raise ParameterError(f"received {near!r} as near", "expected small or large")
+        self.workspace.set_near("small" if near == "small" else "large")
+        return JSONResponse({})
+
+    async def edit(self, request: Request) -> Response:
+        """Name a result, pin or delete it."""
+        body = await _body(request)
+        kinds = {"name": str, "pinned": bool, "deleted": bool}
+        change = {key: body[key] for key in kinds if key in body}
+        if not change or not all(isinstance(v, kinds[key]) for key, v in change.items()):
+            raise ParameterError("received no change", "expected a name, pinned or deleted")
+        if "name" in change:
+            printable = "".join(letter for letter in change["name"] if letter.isprintable())
+            change["name"] = printable.strip()[:LONGEST_NAME]
+        self.workspace.edit(request.path_params["version"], change)
+        return JSONResponse({})
+
+    async def difference(self, request: Request) -> Response:
+        """Make a map of the depth of one result minus that of another."""
+        given = request.path_params
+        report = await self.workspace.difference(given["version"], given["other"])
+        return JSONResponse({k: v for k, v in report.items() if k not in ("id", "kind")})
 
     async def upload(self, request: Request) -> Response:
         """Take one file as a raw body, counted while it streams in."""
         name = display_name(request.query_params.get("name", ""))
-        folder = self.workspace.folder / "uploads"
-        folder.mkdir(exist_ok=True)
+        folder = self.workspace.upload_folder(_mode(request.query_params.get("mode", "add")))
         self._uploads += 1
-        path = folder / f"{self._uploads:06d}"
+        path = folder / f"{time.time_ns()}{self._uploads:06d}"
         received = 0
         try:
             _check_room(name, folder, _announced(request))
@@ -198,10 +268,14 @@ class Page:
             raise
         return JSONResponse({"bytes": received})
 
-    async def uploaded(self, _: Request) -> Response:
-        """Note that all files of an upload have arrived."""
-        self.workspace.added()
-        return JSONResponse({})
+    async def uploaded(self, request: Request) -> Response:
+        """Take in the files of an upload that have arrived, or forget them."""
+        body = await _body(request)
+        mode = _mode(body.get("mode", "add"))
+        if body.get("cancelled"):
+            self.workspace.drop_uploads(mode)
+            return JSONResponse({"frames": 0})
+        return JSONResponse({"frames": self.workspace.added(mode)})
 
     async def arrange(self, request: Request) -> Response:
         """Reorder, reverse or leave out frames."""
@@ -250,7 +324,8 @@ class Page:
     async def map_tile(self, request: Request) -> Response:
         """Return a tile of a map, float32, or of the all-in-focus image, RGBA."""
         given = request.path_params
-        if given["map"] not in SHOWN_MAPS:
+        made = re.fullmatch(r"(slab|minus)-[0-9]{1,16}", given["map"])
+        if given["map"] not in SHOWN_MAPS and not made:
             return Response(status_code=404)
         numbers = (given[name] for name in ("level", "column", "row"))
         preview = given["kind"] == "preview"
@@ -271,31 +346,47 @@ class Page:
         return JSONResponse({k: v for k, v in report.items() if k not in ("id", "kind")})
 
     async def measure(self, request: Request) -> Response:
-        """Measure a line, a step or a region."""
+        """Measure lines, steps, regions and points."""
+        wanted = Measurements.from_data(await _body(request))
+        report = await self.workspace.measure(request.path_params["version"], wanted)
+        return JSONResponse({name: report[name] for name in ("measured", "level")})
+
+    async def retouch(self, request: Request) -> Response:
+        """Put strokes onto a result, instead of those it has."""
+        strokes = (await _body(request, MAX_STROKES)).get("strokes")
+        if not isinstance(strokes, list) or not all(isinstance(one, dict) for one in strokes):
+            raise ParameterError("received no list of strokes", "expected objects")
+        await self.workspace.retouching.draw(request.path_params["version"], strokes)
+        return JSONResponse({})
+
+    async def slabs(self, request: Request) -> Response:
+        """Fuse a few frames at a time."""
         body = await _body(request)
-        kind, shapes = body.get("kind"), body.get("shapes")
-        wanted = {"line": 1, "step": 2, "region": 1}.get(str(kind))
-        if wanted is None or not isinstance(shapes, list) or not _are_boxes(shapes, wanted):
-            raise ParameterError(
-                f"received kind {kind!r}", "expected line, step or region, and its corners"
-            )
-        report = await self.workspace.measure(request.path_params["version"], str(kind), shapes)
-        return JSONResponse({k: v for k, v in report.items() if k not in ("id", "kind")})
+        size, overlap = (_whole(str(body.get(name)), name) for name in ("size", "overlap"))
+        await self.workspace.retouching.slabs(request.path_params["version"], size, overlap)
+        return JSONResponse({})
 
     async def product(self, request: Request) -> Response:
         """Return a file for another program, or one that ``varfocus depth`` writes."""
         version, name = request.path_params["version"], request.path_params["name"]
         folder = self.workspace.saved_folder(version)
+        title = f"{self.workspace.title}-{name}"
+        if name == STROKES:
+            return _download(self.workspace.retouching.document(version), title)
+        if name in MEASURED:
+            found = await self.workspace.measured_again(version)
+            return _download(found[MEASURED[name]].encode(), title)
         if name in {path.name for path in folder.iterdir()}:
             if (folder / name).resolve().parent != folder.resolve() or (
                 not (folder / name).is_file()
             ):
                 return Response(status_code=404)  # a link that leads elsewhere
-            return FileResponse(folder / name, filename=name)
+            return FileResponse(folder / name, filename=title)
         if name not in {product["name"] for product in offered()}:
             return Response(status_code=404)
-        path = await self.workspace.product(version, Path(name).suffix)
-        return FileResponse(path, filename=name)
+        shape, look = _product_options(name, request.query_params)
+        path = await self.workspace.product(version, name, shape, look)
+        return FileResponse(path, filename=title)
 
 
 def offered() -> list[dict[str, Any]]:
@@ -305,11 +396,40 @@ def offered() -> list[dict[str, Any]]:
         for name, product in every_name().items()
         if not name.endswith(".zarr")
     }
-    made = {f"depth{suffix}": product.words for suffix, product in PRODUCTS.items()}
+    made = {f"{product.stem}{suffix}": product.words for suffix, product in PRODUCTS.items()}
+    made[PRINT] = "closed body in millimetres, to print"
+    made |= {"measurements.csv": "every measurement", "profiles.csv": "heights along all lines"}
+    made[STROKES] = "strokes, for --retouch"
     return [
         {"name": name, "about": about, "made": name in made}
         for name, about in (files | made).items()
     ]
+
+
+def _product_options(name: str, given: Mapping[str, str]) -> tuple[Shape, PictureShape]:
+    """Return how a file is to be made, from what an address asks for."""
+    look = PictureShape(_whole(given["quality"], "quality")) if "quality" in given else None
+    if name != PRINT:
+        return Shape(), look or PictureShape()
+    size = _millimetres(given["size"], "size") if "size" in given else None
+    base = _millimetres(given["base"], "base") if "base" in given else Shape().base
+    return Shape(solid=True, base=base, print_size=size), look or PictureShape()
+
+
+def _millimetres(text: str, name: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0.0 < number < 1e6:
+        raise ParameterError(f"received {name} = {text!r}", "expected millimetres")
+    return number
+
+
+def _download(content: bytes, name: str) -> Response:
+    quoted = "".join(letter if letter.isascii() else "_" for letter in name).replace('"', "")
+    headers = {"content-disposition": f'attachment; filename="{quoted}"'}
+    return Response(content, media_type="application/octet-stream", headers=headers)
 
 
 def application(page: Page, token: str, hosts: tuple[str, ...]) -> ASGIApp:
@@ -329,6 +449,11 @@ def application(page: Page, token: str, hosts: tuple[str, ...]) -> ASGIApp:
         Route("/api/state", page.state),
         Route("/api/example", page.example, methods=["POST"]),
         Route("/api/clear", page.clear, methods=["POST"]),
+        Route("/api/sessions", page.sessions),
+        Route("/api/sessions/{name}/open", page.reopen, methods=["POST"]),
+        Route("/api/sessions/{name}/forget", page.forget, methods=["POST"]),
+        Route("/api/choices", page.choices, methods=["POST"]),
+        Route("/api/near", page.near, methods=["POST"]),
         Route("/api/upload", page.upload, methods=["PUT"]),
         Route("/api/uploaded", page.uploaded, methods=["POST"]),
         Route("/api/arrange", page.arrange, methods=["POST"]),
@@ -338,8 +463,12 @@ def application(page: Page, token: str, hosts: tuple[str, ...]) -> ASGIApp:
         Route("/api/frames/{id:int}/preview", page.frame_preview),
         Route("/api/frames/{id:int}/" + tile, page.frame_tile),
         Route("/api/palettes", page.palettes),
+        Route("/api/results/{version:int}", page.edit, methods=["POST"]),
+        Route("/api/results/{version:int}/minus/{other:int}", page.difference),
         Route("/api/results/{version:int}/curve", page.curve),
         Route("/api/results/{version:int}/measure", page.measure, methods=["POST"]),
+        Route("/api/results/{version:int}/retouch", page.retouch, methods=["POST"]),
+        Route("/api/results/{version:int}/slabs", page.slabs, methods=["POST"]),
         Route("/api/results/{version:int}/products/{name}", page.product),
         Route("/api/results/{version:int}/{map}/{kind}/" + tile, page.map_tile),
         WebSocketRoute("/api/events", page.events),
@@ -368,12 +497,15 @@ async def _hung_up(socket: WebSocket) -> None:
             await socket.receive_text()
 
 
-async def _body(request: Request) -> dict[str, Any]:
+async def _body(request: Request, most: int = MAX_REQUEST) -> dict[str, Any]:
     text = b""
     async for chunk in request.stream():
         text += chunk
-        if len(text) > MAX_REQUEST:
-            raise TooLargeError("received a request of more than 1 MB", "expected a small one")
+        if len(text) > most:
+            size = most >> 20
+            raise TooLargeError(
+                f"received a request of more than {size} MB", "expected a small one"
+            )
     try:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -398,6 +530,14 @@ def _check_room(name: str, folder: Path, size: int, more: int | None = None) -> 
             f"expected a file that fits, of {MAX_UPLOAD >> 20} MB at most",
             "Give the folder on the command line: varfocus app FOLDER.",
         )
+
+
+def _mode(given: Any) -> Mode:
+    """Return what is to happen to the frames that are open."""
+    for mode in get_args(Mode):
+        if given == mode:
+            return cast(Mode, mode)
+    raise ParameterError(f"received the mode {given!r}", "expected add, replace or new")
 
 
 def _whole(text: str, name: str) -> int:
@@ -449,14 +589,6 @@ def _is_outline(outline: Any) -> bool:
     )
 
 
-def _are_boxes(shapes: list[Any], wanted: int) -> bool:
-    return (
-        len(shapes) == wanted
-        and all(isinstance(shape, list) and len(shape) == 4 for shape in shapes)
-        and all(isinstance(v, int | float) and math.isfinite(v) for s in shapes for v in s)
-    )
-
-
 def display_name(name: str) -> str:
     """Return a file's name as it can be shown: no folders, no control characters, not too long."""
     last = re.split(r"[/\\]", name)[-1]
@@ -467,9 +599,7 @@ def display_name(name: str) -> str:
 
 
 def _write_example(folder: Path) -> None:
-    """Write a simulated scene as ``varfocus simulate`` does, once."""
-    if folder.exists():
-        return
+    """Write a simulated scene as ``varfocus simulate`` does."""
     folder.mkdir()
     scene = simulate("table", shape=EXAMPLE_SIZE[::-1], n=15)
     for k, frame in enumerate(scene.frames):

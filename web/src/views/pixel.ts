@@ -2,8 +2,12 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { Curve } from "./api";
-import { el, short } from "./dom";
+import { get } from "../api";
+import { el, short } from "../dom";
+import { current, type Store } from "../store";
+import { t, unitWord } from "../words";
+import type { Curve } from "../wire";
+import { attempt } from "./messages";
 
 function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -11,21 +15,46 @@ function colour(name: string): string {
 
 export class Pixel {
   private place = el("div", { class: "plot", id: "curve" });
-  private words = el("p", { class: "small" }, "Click a pixel to see its contrast over focus.");
+  private words = el("p", { class: "small" }, t("clickPixel"));
   private facts = el("dl", { id: "facts" });
   private plot: uPlot | null = null;
   private shown: Curve | null = null;
 
-  constructor(host: HTMLElement) {
-    host.append(el("h2", {}, "Pixel"), this.words, this.facts, this.place);
+  private asking: AbortController | null = null;
+
+  constructor(
+    host: HTMLElement,
+    private store: Store,
+  ) {
+    host.append(el("h2", {}, t("pixel")), this.words, this.facts, this.place);
+    store.watch(
+      // While a slider moves the worker has better to do.
+      (m) => [m.choices.pixel, current(m)?.version, current(m)?.preview],
+      (m) => {
+        host.hidden = !current(m);
+        if (!m.choices.pixel || !current(m)) this.clear();
+        else if (!current(m)!.preview || !this.shown) void this.ask();
+      },
+    );
   }
 
-  clear(): void {
+  private async ask(): Promise<void> {
+    const model = this.store.get();
+    const [x, y] = model.choices.pixel!;
+    this.asking?.abort();
+    this.asking = new AbortController();
+    const { signal } = this.asking;
+    await attempt(async () =>
+      this.show(x, y, await get<Curve>(`/api/results/${current(model)!.version}/curve?x=${x}&y=${y}`, signal)),
+    );
+  }
+
+  private clear(): void {
     this.shown = null;
     this.plot?.destroy();
     this.plot = null;
     this.facts.replaceChildren();
-    this.words.textContent = "Click a pixel to see its contrast over focus.";
+    this.words.textContent = t("clickPixel");
   }
 
   /** Draw again, after light and dark were exchanged. */
@@ -33,14 +62,14 @@ export class Pixel {
     if (this.shown) this.draw(this.shown);
   }
 
-  show(x: number, y: number, curve: Curve): void {
-    const unit = curve.unit;
+  private show(x: number, y: number, curve: Curve): void {
+    const unit = unitWord(curve.unit);
     const rows: [string, string][] = [
-      ["Pixel", `${x}, ${y}`],
-      ["Depth", curve.depth === null ? "unknown" : `${short(curve.depth)} ${unit}`],
+      [t("pixel"), `${x}, ${y}`],
+      [t("depth"), curve.depth === null ? t("unknown") : `${short(curve.depth)} ${unit}`],
     ];
-    if (curve.uncertainty !== null) rows.push(["Standard error", `± ${short(curve.uncertainty, 2)} ${unit}`]);
-    rows.push(["Confidence", `${Math.round(curve.confidence * 100)} %`]);
+    if (curve.uncertainty !== null) rows.push([t("standardError"), `± ${short(curve.uncertainty, 2)} ${unit}`]);
+    rows.push([t("confidence"), `${Math.round(curve.confidence * 100)} %`]);
     this.facts.replaceChildren(...rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
     this.words.textContent = curve.note;
     this.shown = curve;
@@ -62,12 +91,29 @@ export class Pixel {
       cursor: { drag: { setScale: false } },
       scales: { x: { time: false } },
       axes: [
-        { ...axis, label: curve.unit === "frames" ? "frame" : `focus, ${curve.unit}`, labelSize: 18, labelFont: "11px system-ui" },
-        { ...axis, size: 44, label: "contrast", labelSize: 16, labelFont: "11px system-ui", values: (_, ticks) => ticks.map((t) => short(t, 2)) },
+        {
+          ...axis,
+          label: curve.unit === "frames" ? t("frame") : `${t("focus")}, ${curve.unit}`,
+          labelSize: 18,
+          labelFont: "11px system-ui",
+        },
+        {
+          ...axis,
+          size: 44,
+          label: t("contrast"),
+          labelSize: 16,
+          labelFont: "11px system-ui",
+          values: (_, ticks) => ticks.map((t) => short(t, 2)),
+        },
       ],
       series: [
         {},
-        { stroke: colour("--accent"), width: 0, paths: () => null, points: { show: true, size: 6, fill: colour("--accent"), space: 0 } },
+        {
+          stroke: colour("--accent"),
+          width: 0,
+          paths: () => null,
+          points: { show: true, size: 6, fill: colour("--accent"), space: 0 },
+        },
         { stroke: colour("--text"), width: 1.5, spanGaps: true, points: { show: false } },
       ],
       hooks: { drawClear: [(plot) => this.mark(plot, curve)] },

@@ -1,44 +1,78 @@
 // The bottom: frames in order of focus, to be reordered, reversed, left out and scrubbed through.
 
-import type { FrameInfo } from "./api";
-import { bytes } from "./api";
-import { el } from "./dom";
+import { bytes } from "../api";
+import { el } from "../dom";
+import type { Session } from "../session";
+import { t } from "../words";
+import type { FrameInfo } from "../wire";
+import { say } from "./messages";
+
+/** Fewest frames that make a stack. */
+export const FEWEST = 3;
 
 export class Strip {
   private frames: FrameInfo[] = [];
   private size: [number, number] | null = null;
   private list = el("ol", { class: "frames" });
-  private slider = el("input", { type: "range", min: 0, step: 1, "aria-label": "Frame", id: "scrub" });
+  private slider = el("input", { type: "range", min: 0, step: 1, "aria-label": t("frame"), id: "scrub" });
   private caption = el("span", { class: "caption" });
+  private few = el("p", { class: "warning", id: "few", role: "status", hidden: true });
   private pictures = new Map<number, HTMLCanvasElement>();
   private chosen = 0;
   private dragged: number | null = null;
   /** Moved by keys; keeps the focus. */
   private focused: number | null = null;
 
-  arranged: ((order: number[], excluded: number[]) => void) | null = null;
-  scrubbed: ((id: number) => void) | null = null;
+  /** Called when another frame is chosen. */
+  scrubbed: (() => void) | null = null;
 
-  constructor(host: HTMLElement) {
+  constructor(
+    host: HTMLElement,
+    private session: Session,
+  ) {
     host.append(
-      el("div", { class: "row strip-head" },
-        el("strong", {}, "Frames"),
+      this.few,
+      el(
+        "div",
+        { class: "row strip-head" },
+        el("strong", {}, t("frames")),
         this.caption,
         this.slider,
-        el("button", { type: "button", id: "reverse", title: "Last frame first", onclick: () => this.send([...this.frames].reverse()) }, "Reverse"),
+        el(
+          "button",
+          {
+            type: "button",
+            id: "reverse",
+            title: t("reverseAbout"),
+            onclick: () => this.send([...this.frames].reverse()),
+          },
+          t("reverse"),
+        ),
       ),
       this.list,
     );
     this.slider.addEventListener("input", () => this.choose(this.frames[Number(this.slider.value)]?.id));
+    session.store.watch(
+      (m) => [m.server.frames, m.server.preview],
+      (m) => {
+        host.hidden = m.server.frames.length === 0;
+        this.setFrames(m.server.frames, m.server.preview);
+      },
+    );
   }
 
-  current(): FrameInfo | undefined {
-    return this.frames.find((f) => f.id === this.chosen) ?? this.frames[0];
+  /** The frame that is shown as a single one. */
+  current(): number | undefined {
+    const usable = this.frames.filter((f) => !f.problem);
+    return (usable.find((f) => f.id === this.chosen) ?? usable[0])?.id;
   }
 
-  setFrames(frames: FrameInfo[], size: [number, number] | null): void {
+  private setFrames(frames: FrameInfo[], size: [number, number] | null): void {
     this.frames = frames;
     this.size = size;
+    const count = frames.filter((f) => !f.problem).length;
+    this.few.hidden = count === 0 || count >= FEWEST;
+    this.few.textContent = count === 1 ? t("oneFrame") : t("twoFrames");
     this.slider.max = String(Math.max(frames.length - 1, 0));
     if (!frames.some((f) => f.id === this.chosen)) {
       this.chosen = frames[Math.floor(frames.length / 2)]?.id ?? 0;
@@ -48,11 +82,11 @@ export class Strip {
     this.show();
   }
 
-  choose(id: number | undefined): void {
+  private choose(id: number | undefined): void {
     if (id === undefined) return;
     this.chosen = id;
     this.mark();
-    this.scrubbed?.(id);
+    this.scrubbed?.();
   }
 
   private mark(): void {
@@ -61,7 +95,7 @@ export class Strip {
     const frame = this.frames[k];
     const used = this.frames.filter((f) => f.included).length;
     this.caption.textContent = frame
-      ? `${used === this.frames.length ? this.frames.length : `${used} of ${this.frames.length}`} · frame ${k}: ${frame.name}`
+      ? `${used === this.frames.length ? used : t("usedOf", { used, all: this.frames.length })} · ${t("frameNumber", { k })}: ${frame.name}`
       : "";
     for (const item of this.list.children) {
       const here = Number((item as HTMLElement).dataset["id"]) === this.chosen;
@@ -70,20 +104,50 @@ export class Strip {
   }
 
   private send(frames: FrameInfo[]): void {
-    this.arranged?.(frames.map((f) => f.id), frames.filter((f) => !f.included).map((f) => f.id));
+    this.session.arrange(
+      frames.map((f) => f.id),
+      frames.filter((f) => !f.included).map((f) => f.id),
+    );
   }
 
   private show(): void {
     this.list.replaceChildren(
       ...this.frames.map((frame, k) => {
-        const picture = this.picture(frame.id);
+        const picture = frame.problem ? el("canvas", { width: 72, height: 64 }) : this.picture(frame.id);
         const toggle = el("input", {
-          type: "checkbox", checked: frame.included, title: "Takes part", "aria-label": `${frame.name} takes part`,
+          type: "checkbox",
+          checked: frame.included,
+          disabled: !!frame.problem,
+          title: t("takesPart"),
+          "aria-label": `${frame.name}: ${t("takesPart")}`,
           onchange: () => this.send(this.frames.map((f) => (f.id === frame.id ? { ...f, included: !f.included } : f))),
         });
-        const item = el("li", { draggable: "true", "data-id": frame.id, "data-name": frame.name, title: `${frame.name}\nDrag, or Alt with ← and →, to reorder`, class: frame.included ? "" : "left-out" },
-          el("button", { type: "button", class: "thumb", "aria-label": `Show frame ${k}, ${frame.name}`, onclick: () => this.choose(frame.id) }, picture),
-          el("span", { class: "row spread" }, el("span", { class: "muted small" }, String(k)), toggle));
+        const item = el(
+          "li",
+          {
+            draggable: "true",
+            "data-id": frame.id,
+            "data-name": frame.name,
+            title: frame.problem || `${frame.name}\n${t("reorder")}`,
+            class: frame.problem ? "left-out broken" : frame.included ? "" : "left-out",
+          },
+          el(
+            "button",
+            {
+              type: "button",
+              class: "thumb",
+              "aria-label": t("showFrame", { k, name: frame.name }),
+              onclick: () => (frame.problem ? say(frame.problem) : this.choose(frame.id)),
+            },
+            picture,
+          ),
+          el(
+            "span",
+            { class: "row spread" },
+            el("span", { class: "muted small" }, frame.problem ? `⚠ ${frame.name}` : String(k)),
+            toggle,
+          ),
+        );
         item.addEventListener("keydown", (event) => {
           const step = event.altKey ? { ArrowLeft: -1, ArrowRight: 1 }[event.key] : undefined;
           const other = step === undefined ? undefined : this.frames[k + step];
@@ -134,7 +198,11 @@ export class Strip {
         const shrink = 64 / height;
         canvas.width = Math.round(width * shrink);
         canvas.height = 64;
-        const bitmap = await createImageBitmap(data, { resizeWidth: canvas.width, resizeHeight: 64, resizeQuality: "high" });
+        const bitmap = await createImageBitmap(data, {
+          resizeWidth: canvas.width,
+          resizeHeight: 64,
+          resizeQuality: "high",
+        });
         canvas.getContext("2d")!.drawImage(bitmap, 0, 0);
       })
       .catch(() => this.pictures.delete(id));

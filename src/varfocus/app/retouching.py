@@ -1,0 +1,417 @@
+"""Strokes and slabs of the page's results: what is asked for, and the jobs that do it.
+
+A result keeps its version when it is retouched; its maps are written anew under a revision, so
+that whatever was fetched of an earlier one stays true. Strokes begin at the result as it was made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from varfocus.align import Alignment
+from varfocus.app.jobs import Bench, Solve, about_maps, shown_maps, white
+from varfocus.app.tiles import as_rgba, write_pyramid
+from varfocus.errors import InputError, ParameterError, VarfocusError
+from varfocus.export import images
+from varfocus.export.result_files import picture_suffix, slab_name
+from varfocus.export.saved import load_result
+from varfocus.export.strokes import read_strokes
+from varfocus.fuse import fuse_slabs, slab_ranges
+from varfocus.params import RetouchParams
+from varfocus.progress import Progress
+from varfocus.result import Result
+from varfocus.retouch import Retouch
+
+if TYPE_CHECKING:
+    from varfocus.app.workspace import Workspace
+
+STROKES = "strokes.json"
+"""What the strokes are called where they are downloaded, and in the command that repeats them."""
+
+TOLD = ("maps", "sure", "unsure", "unknown")
+"""What the page is told about retouched maps."""
+
+SAVED_AFTER = 1.0
+"""Seconds after the last stroke until the files are written anew."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A result in full size.
+
+    Attributes
+    ----------
+    version : int
+        Which.
+    solved : Solve
+        How it was made, with its frames.
+    alignment : Alignment or None
+        How they were aligned.
+    saved : Path
+        Its files, without any stroke.
+    folder : Path
+        Where its maps lie.
+    """
+
+    version: int
+    solved: Solve
+    alignment: Alignment | None
+    saved: Path
+    folder: Path
+
+
+def _result(bench: Bench, known: Known) -> Result:
+    """Return a result without strokes: the last one made, or read back."""
+    if bench.made is not None and bench.made[0] == known.version:
+        return bench.made[1]
+    if bench.touched is not None and bench.touched[0] == known.version:
+        return bench.touched[1].retouched(None)
+    return Result.of_saved(load_result(known.saved), known.solved.stack, known.alignment)
+
+
+@dataclass(frozen=True)
+class ApplyStrokes:
+    """Retouch a result, and write the maps that change.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    known : Known
+        The result.
+    retouch : Retouch
+        All strokes.
+    revision : int
+        Under which its maps are written.
+    """
+
+    id: int
+    known: Known
+    retouch: Retouch
+    revision: int
+    newest: str = "retouch"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Apply and write; report what the page must know about the maps."""
+        progress("retouching", 0, 1)
+        before = bench.touched
+        if before is not None and before[0] == self.known.version:
+            result = before[1].retouched(self.retouch, consume=True)
+        else:
+            result = _result(bench, self.known).retouched(self.retouch)
+        bench.touched = self.known.version, result
+        maps, shown = shown_maps(result)
+        strokes = self.retouch.strokes
+        changed = list(maps) if any(stroke.on_depth for stroke in strokes) else []
+        for name in changed:
+            write_pyramid(revised(self.known.folder, name, self.revision), maps[name])
+        if not all(stroke.on_depth for stroke in strokes):
+            changed.append("fused")
+            folder = revised(self.known.folder, "fused", self.revision)
+            write_pyramid(folder, result.fused, shown)
+        progress("retouching", 1, 1)
+        about = about_maps(maps, result.unit, result.params.as_keywords(), result.extent)
+        return {"changed": changed} | {key: about[key] for key in TOLD}
+
+
+@dataclass(frozen=True)
+class SaveTouched:
+    """Write what was retouched last as ``varfocus depth --retouch`` would.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    version : int
+        Which result.
+    folder : Path
+        Where to.
+    command : str
+        The command that would do the same, for the record.
+    """
+
+    id: int
+    version: int
+    folder: Path
+    command: str
+    newest: str = "save-touched"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Write it."""
+        if bench.touched is None or bench.touched[0] != self.version:
+            return {}
+        progress("writing", 0, 1)
+        bench.touched[1].save(self.folder, overwrite=True, command=self.command)
+        progress("writing", 1, 1)
+        return {"saved": self.version}
+
+
+@dataclass(frozen=True)
+class MakeSlabs:
+    """Fuse a few frames at a time.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    known : Known
+        The result whose depth is used.
+    size, overlap : int
+        Frames in a slab, and frames that neighbours share.
+    """
+
+    id: int
+    known: Known
+    size: int
+    overlap: int
+    newest: str = "slabs"
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Write each slab as a picture, and in tiles; report which frames it shows."""
+        result = _result(bench, self.known)
+        stack = result.stack
+        ranges = slab_ranges(len(stack), self.size, self.overlap)
+        look = partial(as_rgba, scale=stack.scale, peak=white(stack))
+        folder = slab_folder(self.known.folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        suffix, slabs = picture_suffix(stack.dtype), []
+        made = fuse_slabs(stack, result.index, ranges, result.params.fusion, progress)
+        for k, slab in enumerate(made):
+            name = slab_name(k, len(ranges), suffix)
+            (folder / name).write_bytes(images.picture(slab.fused.image)[1])
+            write_pyramid(folder / str(k), slab.fused.image, look)
+            first, last = (stack.names[slab.frames[end]] for end in (0, -1))
+            slabs.append({"file": name, "first": first, "last": last})
+        return {"slabs": slabs}
+
+
+def revised(folder: Path, name: str, revision: int) -> Path:
+    """Return where a map of a revision lies."""
+    return folder / f"{name}@{revision}"
+
+
+def slab_folder(folder: Path) -> Path:
+    """Return where the slabs of a result lie."""
+    return folder / "slabs"
+
+
+class Retouching:
+    """Strokes and slabs of the results of a page.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Whose results.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._drawn: dict[int, list[dict[str, Any]]] = {}
+        self._documents: dict[int, Retouch] = {}
+        self._revisions: dict[int, int] = {}
+        self._places: dict[int, dict[str, Path]] = {}
+        self._files: dict[int, Path] = {}
+        self._slabs: dict[int, list[dict[str, Any]]] = {}
+        self._saving: asyncio.TimerHandle | None = None
+        self._carrying: set[asyncio.Task[None]] = set()
+        self._last: tuple[tuple[int, ...], list[dict[str, Any]]] = ((), [])
+
+    def about(self, version: int) -> dict[str, Any]:
+        """Return what the page must know of the strokes and slabs of a result."""
+        return {
+            "revision": self._revisions.get(version, 0),
+            "strokes": self._drawn.get(version, []),
+            "slabs": self._slabs.get(version, []),
+        }
+
+    def restore(self, version: int, about: dict[str, Any], folder: Path) -> None:
+        """Know again the strokes and slabs of a result that was kept, its maps in `folder`."""
+        if about.get("slabs") and slab_folder(folder).is_dir():
+            self._slabs[version] = about["slabs"]
+        revision, strokes = about.get("revision", 0), about.get("strokes", [])
+        files = folder / f"result@{revision}"
+        try:
+            document = read_strokes(files) if strokes else None
+        except VarfocusError:  # the files were not written any more
+            document = None
+        self._revisions[version] = revision
+        if document is None:
+            about |= self.about(version)
+            return
+        self._drawn[version], self._documents[version] = strokes, document
+        self._files[version] = files
+        places = {path.name.partition("@")[0]: path for path in folder.glob(f"*@{revision}")}
+        self._places[version] = {name: path for name, path in places.items() if name != "result"}
+
+    def map_folder(self, version: int, name: str, folder: Path) -> Path:
+        """Return where a map of a result lies as it is now, `folder` being where its maps are."""
+        kind, _, number = name.partition("-")
+        if kind == "slab":
+            return slab_folder(folder) / number
+        return self._places.get(version, {}).get(name, folder / name)
+
+    def files(self, version: int) -> Path | None:
+        """Return the files of a retouched result; None if it has no strokes."""
+        return self._files.get(version)
+
+    def document(self, version: int) -> bytes:
+        """Return the strokes of a result as a file."""
+        document = self._documents.get(version)
+        if document is None:
+            raise InputError("received a result without strokes", "expected a retouched one")
+        return (json.dumps(document.as_data(), indent=1) + "\n").encode()
+
+    async def draw(self, version: int, drawn: list[dict[str, Any]]) -> None:
+        """Put strokes onto a result, instead of those it has.
+
+        Parameters
+        ----------
+        version : int
+            Which result.
+        drawn : list of dict
+            As `varfocus.retouch.Stroke` has them, but for what the page calls otherwise: "frame"
+            of "paint" is the page's number of a frame, and "result" or "slab" a number instead
+            of a picture.
+        """
+        known = self._workspace.known(version)
+        retouch = self._translated(known, drawn)
+        revision = self._revisions.get(version, 0) + 1
+        self._revisions[version] = revision
+        about = await self._workspace.done(
+            ApplyStrokes(self._workspace.number(), known, retouch, revision), thorough=True
+        )
+        old = self._places.get(version, {})
+        self._places[version] = {
+            name: revised(known.folder, name, revision) for name in about["changed"]
+        }
+        self._drawn[version], self._documents[version] = drawn, retouch
+        self._last = known.solved.ids, drawn
+        if not retouch.strokes:
+            del self._documents[version]
+            self._files.pop(version, None)
+        params = known.solved.params
+        if retouch.strokes:
+            params = replace(params, strokes=RetouchParams(STROKES))
+        self._workspace.changed(
+            version,
+            saved=not retouch.strokes,
+            command=self._workspace.command(params),
+            **{key: about[key] for key in TOLD},
+            **self.about(version),
+        )
+        for folder in old.values():
+            shutil.rmtree(folder, ignore_errors=True)
+        if self._saving is not None:
+            self._saving.cancel()
+        if retouch.strokes:
+            later = partial(self._save, version, revision, known.folder)
+            self._saving = asyncio.get_running_loop().call_later(SAVED_AFTER, later)
+
+    def _save(self, version: int, revision: int, folder: Path) -> None:
+        self._saving = None
+        task = asyncio.ensure_future(self._saved(version, revision, folder))
+        self._carrying.add(task)
+        task.add_done_callback(self._carrying.discard)
+
+    async def _saved(self, version: int, revision: int, folder: Path) -> None:
+        """Write the files of a retouched result, unless it was retouched again."""
+        target, before = folder / f"result@{revision}", self._files.get(version)
+        command = self._workspace.command_of(version)
+        job = SaveTouched(self._workspace.number(), version, target, command)
+        try:
+            await self._workspace.done(job, thorough=True)
+        except VarfocusError as error:
+            self._workspace.complain(str(error))
+            return
+        if self._revisions.get(version) != revision or version not in self._documents:
+            shutil.rmtree(target, ignore_errors=True)
+            return
+        self._files[version] = target
+        files = sorted(path.name for path in target.iterdir() if path.is_file())
+        self._workspace.changed(version, saved=True, files=files)
+        if before is not None:
+            shutil.rmtree(before, ignore_errors=True)
+
+    def carry(self, version: int) -> None:
+        """Put the strokes of the result before onto a new one, as far as they still fit."""
+        ids, drawn = self._last
+        now = self._workspace.known(version).solved.ids
+        if ids != now:  # frame numbers mean other frames
+            kept = [s for s in drawn if s.get("tool") != "set-depth"]
+            drawn = [s for s in kept if s.get("tool") != "paint" or s.get("frame") in now]
+        drawn = [stroke for stroke in drawn if "slab" not in stroke]  # slabs of another depth
+        if not drawn:
+            return
+
+        async def draw() -> None:
+            try:
+                await self.draw(version, drawn)
+            except VarfocusError as error:
+                self._workspace.complain(str(error))
+
+        task = asyncio.ensure_future(draw())
+        self._carrying.add(task)
+        task.add_done_callback(self._carrying.discard)
+
+    async def slabs(self, version: int, size: int, overlap: int) -> None:
+        """Make the slabs of a result."""
+        known = self._workspace.known(version)
+        slab_ranges(len(known.solved.stack), size, overlap)
+        job = MakeSlabs(self._workspace.number(), known, size, overlap)
+        found = await self._workspace.done(job, thorough=True)
+        revision = self._workspace.number()  # tiles of earlier slabs have another address
+        self._slabs[version] = [slab | {"made": revision} for slab in found["slabs"]]
+        self._workspace.changed(version, **self.about(version))
+
+    def _translated(self, known: Known, drawn: list[dict[str, Any]]) -> Retouch:
+        """Return what the page has drawn in terms of frames and files."""
+        stack, ids = known.solved.stack, known.solved.ids
+        names = stack.names
+        strokes = []
+        for number, one in enumerate(drawn):
+            stroke = dict(one)
+            if "picture" in stroke:
+                raise ParameterError("received a picture from the page", "expected no file names")
+            if stroke.get("tool") == "paint" and "frame" in stroke:
+                if stroke["frame"] not in ids:
+                    raise ParameterError(
+                        f"stroke {number}: received frame {stroke['frame']!r}",
+                        "expected one that this result was made of",
+                    )
+                k = ids.index(stroke["frame"])
+                stroke["frame"] = names[k] if names.count(names[k]) == 1 else k
+            elif stroke.get("tool") == "set-depth" and known.alignment is not None:
+                ranks, index = known.alignment.ranks, stroke.get("frame")
+                if isinstance(index, int | float):
+                    stroke["frame"] = float(np.interp(index, np.arange(ranks.size), ranks))
+            if "result" in stroke:
+                other = self._workspace.known(_whole(stroke.pop("result")))
+                stroke["picture"] = str(other.saved)
+            elif "slab" in stroke:
+                slabs, k = self._slabs.get(known.version, []), _whole(stroke.pop("slab"))
+                if not 0 <= k < len(slabs):
+                    raise ParameterError(f"received slab {k}", f"expected 0 to {len(slabs) - 1}")
+                stroke["picture"] = str(slab_folder(known.folder) / slabs[k]["file"])
+            strokes.append(stroke)
+        height, width = stack.shape
+        document = {"varfocus_retouch": 1, "width": width, "height": height}
+        return Retouch.from_data(document | {"frames": len(stack), "strokes": strokes})
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ParameterError(f"received {value!r}", "expected a whole number")
+    return value
