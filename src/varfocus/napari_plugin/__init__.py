@@ -1,0 +1,1 @@
+"""The napari plugin; ``napari.yaml`` lists what it contributes."""
