@@ -5,8 +5,10 @@ decoding alone on one core, the reconstruction from memory, and the reconstructi
 decodes ahead on threads.
 
 Then seven JPEG of 3 megapixels, as a breathing lens gives them, go from files to aligned frames,
-depth and fused image with no option given: seconds per stage, and, in turn with it, enfuse and
-focus-stack on the same files where they are installed. enfuse neither aligns nor gives a depth map.
+depth and fused image with no option given: seconds per stage by both clocks, and, in turn with it,
+the same with frames decoded and aligned anew for every stage, enfuse, and focus-stack on the same
+files where they are installed. enfuse neither aligns nor gives a depth map. Processor time over
+elapsed time tells how many processors a stage keeps busy, on a machine that does nothing else.
 
     python benchmarks/files.py [folder]     # photographs of your own instead of simulated ones
 """
@@ -14,6 +16,7 @@ focus-stack on the same files where they are installed. enfuse neither aligns no
 from __future__ import annotations
 
 import io
+import resource
 import shutil
 import statistics
 import subprocess
@@ -22,10 +25,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import tifffile
-from bench import RESULTS
+from bench import RESULTS, Clock
 from PIL import Image
 from workloads import PAPER
 
@@ -100,22 +104,42 @@ def photographs(folder: Path) -> None:
 
 
 class Stages:
-    """A listener that adds up the seconds between one report and the next, by stage."""
+    """A listener that adds up the time between one report and the next, by stage."""
 
     def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
+        self.took: dict[str, Clock] = {}
+        self._last = Clock.now()
 
     def __call__(self, stage: str, done: int, _total: int) -> None:
         """Count what has passed to the stage that reports, or to what came before its start."""
-        now = time.perf_counter()
+        now = Clock.now()
         name = stage if done else "between the stages"
-        self.seconds[name] = self.seconds.get(name, 0.0) + now - self._last
+        before, passed = self.took.get(name, Clock(0.0, 0.0)), now.since(self._last)
+        self.took[name] = Clock(*(a + b for a, b in zip(before, passed, strict=True)))
         self._last = now
 
 
+def ours(files: list[Path], out: Path) -> Stages:
+    """Go from files to a fused image, and return the time of each stage."""
+    stages = Stages()
+    fused = run(read_stack(files), Params(), stages).fused
+    out.write_bytes(encode(out, fused))
+    stages("writing", 1, 1)
+    return stages
+
+
+def theirs(command: list[str], out: Path) -> Clock:
+    """Run another tool, and return its time."""
+    began = Clock.now(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    call = [part.replace("{out}", str(out)) for part in command]
+    subprocess.run(call, check=True, capture_output=True)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = used.ru_utime + used.ru_stime - began[1].ru_utime - began[1].ru_stime
+    return Clock(Clock.now().since(began[0]).elapsed, own)
+
+
 def journey(files: list[Path]) -> tuple[list[list[str]], list[list[str]]]:
-    """Return seconds per stage, and those of other tools, in turn, from files to a fused image."""
+    """Return the time per stage, and that of other tools, in turn, from files to a fused image."""
     names = list(map(str, files))
     tools = {
         "enfuse, which does not align": [
@@ -124,39 +148,47 @@ def journey(files: list[Path]) -> tuple[list[list[str]], list[list[str]]]:
         ],
         "focus-stack": ["focus-stack", "--output={out}", *names],
     }
-    stages: list[Stages] = []
-    ours: list[float] = []
-    theirs: dict[str, list[float]] = {name: [] for name in tools}
+    ways: dict[str, list[Stages]] = {"now": [], "every time anew": []}
+    others: dict[str, list[Clock]] = {name: [] for name in tools}
     for _ in range(JOURNEYS):
         with tempfile.TemporaryDirectory() as place:
-            out = Path(place) / "fused.jpg"
-            stages.append(Stages())
-
-            def work(out: Path = out, listen: Stages = stages[-1]) -> None:
-                fused = run(read_stack(files), Params(), listen).fused
-                out.write_bytes(encode(out, fused))
-
-            ours.append(seconds(work))
+            ways["now"].append(ours(files, Path(place) / "fused.jpg"))
+            with mock.patch("varfocus.plan.MOST_HELD", 0):
+                ways["every time anew"].append(ours(files, Path(place) / "fused.jpg"))
             for name, command in tools.items():
                 if shutil.which(command[0]) is not None:
-                    call = [part.replace("{out}", f"{place}/other.jpg") for part in command]
-                    theirs[name].append(
-                        seconds(lambda c=call: subprocess.run(c, check=True, capture_output=True))
-                    )
+                    others[name].append(theirs(command, Path(place) / "other.jpg"))
+    stages = list(ways["now"][0].took)
     per_stage = [
-        [name, f"{statistics.median(s.seconds.get(name, 0.0) for s in stages):.2f}"]
-        for name in stages[0].seconds
+        [name, *(cell for way in ways.values() for cell in told([s.took[name] for s in way]))]
+        for name in stages
     ]
-    rows = [
-        ["varfocus: aligned, depth, confidence, fused", f"{statistics.median(ours):.2f}", "1.0"]
-    ]
-    for name, times in theirs.items():
+    totals = {name: [total(stages) for stages in way] for name, way in ways.items()}
+    per_stage.append(["**in all**", *(cell for way in totals.values() for cell in told(way))])
+    rows = [["varfocus: aligned, depth, confidence, fused", *told(totals["now"]), "1.0"]]
+    for name, times in others.items():
         if times:
-            ratio = statistics.median(t / o for t, o in zip(times, ours, strict=True))
-            rows.append([name, f"{statistics.median(times):.2f}", f"{ratio:.2f}"])
+            ratio = statistics.median(
+                t.processor / o.processor for t, o in zip(times, totals["now"], strict=True)
+            )
+            rows.append([name, *told(times), f"{ratio:.2f}"])
         else:
-            rows.append([f"{name} (not installed)", "–", "–"])
+            rows.append([f"{name} (not installed)", "–", "–", "–"])
     return per_stage, rows
+
+
+def total(stages: Stages) -> Clock:
+    """Return the time of all stages."""
+    return Clock(*(sum(column) for column in zip(*stages.took.values(), strict=True)))
+
+
+def told(times: list[Clock]) -> tuple[str, str]:
+    """Return the medians of processor time and of elapsed time."""
+    processor, elapsed = (
+        statistics.median(getattr(clock, name) for clock in times)
+        for name in ("processor", "elapsed")
+    )
+    return f"{processor:.2f}", f"{elapsed:.2f}"
 
 
 def markdown(headings: list[str], rows: list[list[str]]) -> list[str]:
@@ -173,7 +205,7 @@ def main() -> None:
             rows.append(reading(Path(place), frames, kind))
     with tempfile.TemporaryDirectory() as place:
         if len(sys.argv) > 1:
-            files = sorted(p for p in Path(sys.argv[1]).iterdir() if p.suffix.lower() == ".jpg")
+            files = sorted(p for p in Path(sys.argv[1]).glob("*.jpg") if "fused" not in p.name)
         else:
             photographs(Path(place))
             files = sorted(Path(place).iterdir())
@@ -189,9 +221,12 @@ def main() -> None:
         "",
         f"## Files to fused image: {len(files)} JPEG of 3 megapixels, {what}",
         "",
-        *markdown(["stage", "seconds"], per_stage),
+        "Processor seconds and elapsed seconds; on the right with frames decoded and aligned anew",
+        "for contrast, edges and fusion each.",
         "",
-        *markdown(["tool", "seconds", "× varfocus"], tools),
+        *markdown(["stage", "processor", "elapsed", "anew: processor", "elapsed"], per_stage),
+        "",
+        *markdown(["tool", "processor", "elapsed", "processor ÷ varfocus"], tools),
     ]
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "files.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -154,6 +154,7 @@ def ratios_of(one: Given) -> tuple[float, float] | None:
         one.index.shape,
         one.scale,
         one.x,
+        constants=replace(FITTED, hopeless=np.inf),
     )
     if trial is None:
         return None

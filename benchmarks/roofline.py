@@ -1,10 +1,11 @@
 """What this machine can do, and how much of it each kernel uses: writes docs/roofline.md.
 
-One core, in processor time, so that a busy machine disturbs little. The roof is made of two numbers
-measured here: bytes per second of a large copy, and float32 operations per second of a matrix
-product. A kernel's bytes are those of the arrays it is given, each counted once: what must come
-from memory at least. Its operations follow from its formula. The time that these take at the roof,
-divided by the time it took, tells what is left.
+One core, in processor time, so that a busy machine disturbs little, and the same with every
+instruction set, in turn. The roof is made of two numbers measured here: bytes per second of a large
+copy, and float32 operations per second of a matrix product, by BLAS held to the same instruction
+set where it can be (OpenBLAS on x86). A kernel's bytes are those of the arrays it is given, each
+counted once: what must come from memory at least. Its operations follow from its formula. The time
+that these take at the roof, divided by the time it took, tells what is left.
 
     python benchmarks/roofline.py
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -28,21 +30,25 @@ from workloads import OCCLUDED, PAPER
 from varfocus import engine
 
 PAGE = Path(__file__).parent.parent / "docs" / "roofline.md"
-RUNS = {"pyramid": PAPER, "admm": PAPER, "no_edges": PAPER, "robust": OCCLUDED}
+RUNS = {"pyramid": PAPER, "whole": PAPER, "admm": PAPER, "no_edges": PAPER, "robust": OCCLUDED}
 
 INTRODUCTION = """# Roofline
 
-Written by `python benchmarks/roofline.py`, which says how everything is counted. One core,
-instruction set {0}: a copy moves {1:.1f} GB/s, a float32 matrix product by BLAS reaches {2:.0f}
-Gop/s; below {3:.0f} operations per byte memory is the bound. The last column is the least time
-that a kernel's bytes or operations would take at these rates, divided by the time it took: what
-is missing to 100 % is left to gain. More than 100 % means that arrays were still in the cache.
+Written by `python benchmarks/roofline.py`, which says how everything is counted. One core: a copy
+moves {copied:.1f} GB/s, a float32 matrix product by BLAS reaches {peaks}.
+Milliseconds are those of the fastest of {rounds} rounds, the instruction sets in turn. In brackets
+stands the least time that a kernel's bytes or operations would take at these rates, divided by the
+time it took: what is missing to 100 % is left to gain. More than 100 % means that arrays were still
+in the cache, or that the kernel is closer to the machine's peak than BLAS.
 
 BLAS multiplies and adds in one instruction. The kernels do not, so that every instruction set
 gives the same bits; where a processor does both in the same unit, they can reach half of the
 arithmetic roof. First writes into fresh memory are counted with the kernel that does them
 (`cost`, `semi_global`).
 """
+
+CORE_TYPES = {"baseline": "NEHALEM", "avx2": "HASWELL", "avx512": "SKYLAKEX"}
+"""What OpenBLAS calls a processor of each instruction set."""
 
 # Operations of one call, from its arguments x, in the order of `_kernels.pyi`.
 OPERATIONS: dict[str, Callable[[tuple[Any, ...]], int]] = {
@@ -68,6 +74,9 @@ OPERATIONS: dict[str, Callable[[tuple[Any, ...]], int]] = {
     "lowest": lambda x: x[0].size,
     "judge": lambda x: 4 * x[0].size,
     "huber_primal_dual": lambda x: x[11] * x[1].size * 62,
+    # Features, their means, and 36 products.
+    "cell_products": lambda x: x[0].size * (30 + 16 + 72),
+    "shrink": lambda x: x[0].size,
 }
 
 
@@ -87,13 +96,15 @@ def copied_bytes_per_second(size: int = 1 << 28) -> float:
     return 2 * size / fastest(lambda: np.copyto(target, source), 15)
 
 
-def operations_per_second() -> float:
+def operations_per_second(isa: str) -> float:
     """Return multiplications and additions of a float32 matrix product, by BLAS on one thread.
 
-    How many threads BLAS starts is settled when it is loaded: hence a process of its own.
+    What BLAS may use is settled when it is loaded: hence a process of its own.
     """
     names = ("OPENBLAS", "OMP", "MKL", "VECLIB")
     alone = os.environ | {f"{name}_NUM_THREADS": "1" for name in names}
+    if platform.machine() in ("x86_64", "AMD64"):
+        alone["OPENBLAS_CORETYPE"] = CORE_TYPES[isa]
     command = [sys.executable, __file__, "--peak"]
     return float(
         subprocess.run(command, env=alone, check=True, capture_output=True, text=True).stdout
@@ -138,34 +149,40 @@ class Tally:
         return call
 
 
-def rows(tally: Tally, bandwidth: float, peak: float) -> list[str]:
-    """Return the kernels that took longest, as rows of a table."""
+def rows(tallies: dict[str, Tally], bandwidth: float, peaks: dict[str, float]) -> list[str]:
+    """Return the kernels that took longest, as rows of a table with a column per set."""
+    widest = list(tallies)[-1]
+    one = tallies[widest]
     lines = []
-    for name, seconds in tally.seconds.most_common(9):
-        traffic, work = tally.bytes[name] / bandwidth, tally.operations[name] / peak
-        bound = "memory" if traffic > work else "arithmetic"
+    for name, _ in one.seconds.most_common(10):
+        traffic, work = one.bytes[name] / bandwidth, one.operations[name] / peaks[widest]
+        cells = []
+        for isa, tally in tallies.items():
+            least = max(tally.bytes[name] / bandwidth, tally.operations[name] / peaks[isa])
+            seconds = tally.seconds[name]
+            cells.append(f"{1e3 * seconds:.1f} ({100 * least / max(seconds, 1e-9):.0f} %)")
         lines.append(
-            f"| `{name}` | {tally.calls[name]} | {1e3 * seconds:.0f} | "
-            f"{tally.bytes[name] / 1e9:.2f} | {tally.operations[name] / 1e9:.2f} | "
-            f"{tally.operations[name] / max(tally.bytes[name], 1):.1f} | {bound} | "
-            f"{100 * max(traffic, work) / max(seconds, 1e-9):.0f} % |"
+            f"| `{name}` | {one.calls[name]} | {one.bytes[name] / 1e9:.2f} | "
+            f"{one.operations[name] / 1e9:.2f} | "
+            f"{one.operations[name] / max(one.bytes[name], 1):.1f} | "
+            f"{'memory' if traffic > work else 'arithmetic'} | {' | '.join(cells)} |"
         )
     return lines
 
 
-def measured(name: str, rounds: int) -> tuple[float, Tally]:
-    """Return the processor time of a run, and the tally of its fastest round."""
+def measured(name: str, sets: list[str], rounds: int) -> dict[str, tuple[float, Tally]]:
+    """Return the processor time of a run, and the tally of its fastest round, by set."""
     stack = RUNS[name].stack()
-    best: tuple[float, Tally] | None = None
+    best: dict[str, tuple[float, Tally]] = {}
     for _ in range(rounds):
-        with Tally() as tally, engine.use_threads(1):
-            began = time.process_time()
-            bench.RUNS[name](stack)
-            took = time.process_time() - began
-        if best is None or took < best[0]:
-            best = took, tally
-    assert best is not None
-    return best
+        for isa in sets:
+            with engine.use_instruction_set(isa), engine.use_threads(1), Tally() as tally:
+                began = time.process_time()
+                bench.RUNS[name](stack)
+                took = time.process_time() - began
+            if isa not in best or took < best[isa][0]:
+                best[isa] = took, tally
+    return {isa: best[isa] for isa in sets}
 
 
 def main() -> None:
@@ -176,25 +193,30 @@ def main() -> None:
     options = parser.parse_args()
     if options.peak:
         return report_peak()
-    bandwidth, peak = copied_bytes_per_second(), operations_per_second()
-    numbers = (engine.instruction_set(), bandwidth / 1e9, peak / 1e9, peak / bandwidth)
+    sets = [name for name in engine.instruction_sets() if "wide" not in name]
+    bandwidth, peaks = copied_bytes_per_second(), {isa: operations_per_second(isa) for isa in sets}
+    told = ", ".join(f"{peak / 1e9:.0f} Gop/s with {isa}" for isa, peak in peaks.items())
     paper = PAPER.stack()
     plain = fastest(lambda: bench.RUNS["plain"](paper), options.rounds)
     lines = [
-        INTRODUCTION.format(*numbers),
+        INTRODUCTION.format(copied=bandwidth / 1e9, peaks=told, rounds=options.rounds),
         f"For comparison, plain NumPy takes {plain:.2f} s of one core for the paper's method.",
     ]
     for name in RUNS:
-        seconds, tally = measured(name, options.rounds)
+        found = measured(name, sets, options.rounds)
+        seconds = ", ".join(f"{took:.2f} s with {isa}" for isa, (took, _) in found.items())
+        outside = ", ".join(
+            f"{took - sum(tally.seconds.values()):.2f} s" for took, tally in found.values()
+        )
         lines += [
             "",
-            f"## {bench.NAMES[name]}, {RUNS[name].name}: {seconds:.2f} s of one core",
+            f"## {bench.NAMES[name]}, {RUNS[name].name}",
             "",
-            "| kernel | calls | ms | GB | Gop | op/byte | bound by | of the roof |",
-            "|---|---|---|---|---|---|---|---|",
-            *rows(tally, bandwidth, peak),
+            f"{seconds}; outside of these kernels {outside}.",
             "",
-            f"Outside of these kernels: {seconds - sum(tally.seconds.values()):.2f} s.",
+            f"| kernel | calls | GB | Gop | op/byte | bound by | {' | '.join(sets)} |",
+            "|---|---|---|---|---|---|" + "---|" * len(sets),
+            *rows({isa: tally for isa, (_, tally) in found.items()}, bandwidth, peaks),
         ]
     PAGE.write_text("\n".join(lines) + "\n")
     print(PAGE.read_text())

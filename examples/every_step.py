@@ -7,8 +7,8 @@ import numpy as np
 
 import varfocus
 from varfocus import contrast, curve
+from varfocus.contrast import PeakSearch
 from varfocus.energy import ContrastTerm
-from varfocus.methods.classic import PeakSearch
 from varfocus.minimise import linearised_admm
 from varfocus.params import ContrastParams, SolverParams
 from varfocus.studies.metrics import rmse

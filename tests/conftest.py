@@ -19,6 +19,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 DATA = Path(os.environ.get("VARFOCUS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_sessions(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The page keeps its work somewhere of its own, not where the user's is."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(1408)

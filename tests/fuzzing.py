@@ -22,6 +22,7 @@ import tempfile
 import traceback
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -194,32 +195,44 @@ def command_case(path: Path, good: list[Path], out: Path) -> None:
 
 def serve(seed: int, start: int, stop: int) -> None:
     """Work through cases and print what became of each."""
-    ceiling = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, ceiling))
-
-    def too_long(*_: object) -> None:
-        raise BaseException(f"took longer than {SECONDS} s")
-
-    signal.signal(signal.SIGALRM, too_long)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = corpus(folder)
         good = _good_frames(folder)
-        for k in range(start, stop):
+
+        def one(k: int) -> tuple[str, str]:
             kind, data = mutated(files, seed, k)
             path = folder / "case"
             path.write_bytes(data)
-            signal.alarm(SECONDS)
-            try:
-                outcome = read_case(path)
-                if outcome != "read" and k % 4 == 0:
-                    alone = kind in ("TIFF stack", "NPY", "NPZ", "video", "LIF", "CZI")
-                    command_case(path, [] if alone else good, folder / "out")
-                    kind += " by command"
-            except BaseException as error:
-                outcome = "FINDING " + "".join(traceback.format_exception(error))[-1500:]
-            signal.alarm(0)
-            print(json.dumps([k, kind, outcome]), flush=True)
+            outcome = read_case(path)
+            if outcome != "read" and k % 4 == 0:
+                alone = kind in ("TIFF stack", "NPY", "NPZ", "video", "LIF", "CZI")
+                command_case(path, [] if alone else good, folder / "out")
+                kind += " by command"
+            return kind, outcome
+
+        work_through(start, stop, one)
+
+
+def work_through(
+    start: int, stop: int, one: Callable[[int], tuple[str, str]], seconds: int = SECONDS
+) -> None:
+    """Do cases in this process, which may take so much memory and time, and print the outcomes."""
+    ceiling = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, ceiling))
+
+    def too_long(*_: object) -> None:
+        raise BaseException(f"took longer than {seconds} s")
+
+    signal.signal(signal.SIGALRM, too_long)
+    for k in range(start, stop):
+        signal.alarm(seconds)
+        try:
+            kind, outcome = one(k)
+        except BaseException as error:
+            kind, outcome = "?", "FINDING " + "".join(traceback.format_exception(error))[-1500:]
+        signal.alarm(0)
+        print(json.dumps([k, kind, outcome]), flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps([stop, "peak", peak]), flush=True)
 
@@ -250,12 +263,12 @@ class Report:
         return sum(self.counts.values())
 
 
-def fuzz(cases: int, seed: int = 0, start: int = 0) -> Report:
-    """Try cases `start` to `start + cases` of a seed, in processes that may die."""
+def fuzz(cases: int, seed: int = 0, start: int = 0, script: str = __file__) -> Report:
+    """Try cases `start` to `start + cases` of a seed, in processes of a script that may die."""
     report = Report()
     at, stop = start, start + cases
     while at < stop:
-        command = [sys.executable, __file__, "--serve", str(seed), str(at), str(stop)]
+        command = [sys.executable, script, "--serve", str(seed), str(at), str(stop)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert process.stderr is not None
@@ -276,18 +289,23 @@ def fuzz(cases: int, seed: int = 0, start: int = 0) -> Report:
     return report
 
 
-def main() -> int:
+def main(
+    cases: int = 10_000,
+    script: str = __file__,
+    work: Callable[[int, int, int], None] = serve,
+    about: str | None = __doc__,
+) -> int:
     """Try many cases, and say what came of them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=10_000)
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--cases", type=int, default=cases)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--serve", type=int, nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
-        serve(*given.serve)
+        work(*given.serve)
         return 0
-    report = fuzz(given.cases, given.seed, given.start)
+    report = fuzz(given.cases, given.seed, given.start, script)
     for (kind, outcome), n in sorted(report.counts.items()):
         print(f"{n:7d}  {kind:24} {outcome}")
     for k, words in report.findings.items():

@@ -34,7 +34,7 @@ KNOWN = {
 }
 """Looked up by hand, because the metadata say nothing or too much."""
 
-EXTRAS = ("app", "exr", "microscopy", "raw", "video", "zarr")
+EXTRAS = ("app", "exr", "microscopy", "notebook", "raw", "video", "xarray", "zarr")
 
 
 def licence_of(name: str) -> str:

@@ -209,7 +209,8 @@ def test_peak_search_keeps_the_earlier_frame(xp):
 )
 def test_minimisers(xp, curves, solve, monkeypatch):
     monkeypatch.setattr(primal_dual, "COARSEST_SIDE", 30)  # two levels
-    params = SolverParams(alpha=0.1, iterations=12, tau=2.0, bregman=2)
+    iterations = 3 if solve is forward_backward else 12  # each a whole problem of its own
+    params = SolverParams(alpha=0.1, iterations=iterations, tau=2.0, bregman=2)
 
     def solution(a, start):
         found = solve(ContrastTerm(a), start, params)

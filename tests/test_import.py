@@ -8,6 +8,8 @@ import sys
 import pytest
 
 import varfocus
+from varfocus import notebook, result, steps, units
+from varfocus.export import display
 from varfocus.simulation import entry
 
 HEAVY = ["matplotlib", "tifffile", "imagecodecs", "PIL", "cyclopts", "rich", "scipy.ndimage"]
@@ -64,8 +66,12 @@ def test_the_version_is_that_of_the_installation():
     assert varfocus.__version__ == importlib.metadata.version("varfocus")
 
 
-@pytest.mark.parametrize("module", [varfocus, entry])
+@pytest.mark.parametrize("module", [varfocus, entry, steps, notebook, display, result, units])
 def test_the_examples_in_the_documentation_work(module):
+    if module is notebook:
+        pytest.importorskip("anywidget", reason="needs varfocus[notebook]")
+    if module is display:
+        pytest.importorskip("xarray", reason="needs varfocus[xarray]")
     tried = doctest.testmod(module)
     assert tried.attempted > 0
     assert tried.failed == 0

@@ -37,6 +37,8 @@ OTHER_VALUES = {
     "tgv_ratio": 3.0,
     "bregman": 2,
     "window": 41,
+    "guided": 17,
+    "guided_edge": 0.1,
     "median": 11,
     "tv_weight": 0.4,
     "gauss_step": 1,
@@ -44,6 +46,7 @@ OTHER_VALUES = {
     "coordinate": "reciprocal",
     "unknown": "nan",
     "edges": "off",
+    "reblur": "off",
     "support": 1.5,
     "coarse_blur": 1.3,
     "slope_penalty": 2.0,
@@ -55,6 +58,7 @@ OTHER_VALUES = {
     "refinement": 40,
     "sharper": 2.0,
     "front": 1,
+    "moving": "one-frame",
     "align": "affine",
     "reference": 2,
     "border": "mask",
@@ -63,6 +67,7 @@ OTHER_VALUES = {
     "transforms_from": "earlier/run.json",
     "crop": "10,20,300,200",
     "mask": "mask.png",
+    "retouch": "strokes.json",
     "measure": "tenengrad",
 }
 

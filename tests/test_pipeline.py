@@ -487,3 +487,39 @@ def test_a_surface_at_an_end_of_the_stack_is_a_warning():
     (said,) = out_of_range((0.0, 1.0), 15)
     assert "100% of the pixels are sharpest in the last frame" in said
     assert out_of_range((0.05, 0.05), 15) == []
+
+
+class _Counted:
+    """A frame that counts how often it is decoded."""
+
+    def __init__(self, pixels):
+        self.name, self.pixels, self.times = "frame", pixels, 0
+
+    shape, dtype = (
+        property(lambda self: self.pixels.shape),
+        property(lambda self: self.pixels.dtype),
+    )
+
+    def read(self):
+        self.times += 1
+        return self.pixels.copy()
+
+
+def test_a_few_frames_are_decoded_once_and_let_go_with_the_picture(scene8):
+    frames = [_Counted(pixels) for pixels in scene8.frames]
+    result = run(FocusStack(frames), Params.from_keywords("robust", align="none"))
+    assert {frame.times for frame in frames} == {1}
+    image = result.fused
+    assert {frame.times for frame in frames} == {1}
+    assert all(frame.pixels is None for frame in result.stack.frames)
+    np.testing.assert_array_equal(result.stack.read(3), scene8.frames[3])
+    assert all(frame.pixels is None for frame in result.stack.frames)
+    plain = run(FocusStack.from_array(scene8.frames), Params.from_keywords("robust", align="none"))
+    np.testing.assert_array_equal(image, plain.fused)
+
+
+def test_frames_are_not_held_beyond_a_limit(scene8, monkeypatch):
+    monkeypatch.setattr("varfocus.plan.MOST_HELD", scene8.frames.nbytes - 1)
+    frames = [_Counted(pixels) for pixels in scene8.frames]
+    result = run(FocusStack(frames), Params.from_keywords("robust", align="none"))
+    assert result.stack.frames[0] is frames[0]

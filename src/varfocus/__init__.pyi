@@ -11,14 +11,18 @@ from . import (
     io,
     minimise,
     params,
+    retouch,
+    steps,
     units,
 )
 from .curve import coordinate, likelihood, templates
 from .energy import operators, regulariser
 from .export.saved import SavedResult, load_result
+from .export.strokes import read_strokes
 from .io import lens, read_stack
 from .job import reconstruct_into
 from .methods import classic, robust
+from .notebook import widget
 from .pipeline import reconstruct
 from .result import Result
 from .simulation import simulate
@@ -53,11 +57,15 @@ __all__ = [
     "operators",
     "params",
     "read_stack",
+    "read_strokes",
     "reconstruct",
     "reconstruct_into",
     "regulariser",
+    "retouch",
     "robust",
     "simulate",
+    "steps",
     "templates",
     "units",
+    "widget",
 ]

@@ -6,6 +6,8 @@ exit code of the command line. Anything else that escapes is a bug of varfocus (
 
 from __future__ import annotations
 
+from varfocus.text import harmless
+
 
 class VarfocusError(Exception):
     """Base of all errors a user can cause.
@@ -13,7 +15,7 @@ class VarfocusError(Exception):
     Parameters
     ----------
     received : str
-        What varfocus was given, naming the file or parameter.
+        What varfocus was given, naming the file or parameter. Like the others, on one line.
     expected : str, optional
         What it needs instead.
     remedy : str, optional
@@ -23,8 +25,12 @@ class VarfocusError(Exception):
     exit_code = 1
 
     def __init__(self, received: str, expected: str = "", remedy: str = "") -> None:
-        self.received, self.expected, self.remedy = received, expected, remedy
-        super().__init__(received, expected, remedy)
+        # Names in them are foreign: none may break a line, or steer the terminal it is printed to.
+        self.received, self.expected, self.remedy = map(harmless, (received, expected, remedy))
+        super().__init__(self.received, self.expected, self.remedy)
+
+    def __reduce__(self) -> tuple[object, ...]:  # some of them are made of other things
+        return _again, (type(self), self.args, self.__dict__)
 
     def __str__(self) -> str:
         return "\n".join(line for line in (self.received, self.expected, self.remedy) if line)
@@ -146,5 +152,38 @@ class BatchError(VarfocusError):
     exit_code = 6
 
 
+class InternalError(VarfocusError):
+    """A bug of varfocus.
+
+    Parameters
+    ----------
+    error : Exception
+        What was raised.
+    trace : str
+        File with its trace; empty if none could be written.
+    """
+
+    exit_code = 1
+
+    def __init__(self, error: BaseException, trace: str = "") -> None:
+        self.trace = trace
+        where = f", with the file {trace}" if trace else ""
+        super().__init__(
+            f"This is a bug in varfocus: {type(error).__name__}: {str(error)[:200]}",
+            "Nothing half-written was left behind.",
+            f"Please report it{where}.",
+        )
+
+
 class VarfocusWarning(UserWarning):
     """Something was adjusted or looks doubtful, but the result stands."""
+
+
+def _again(
+    kind: type[VarfocusError], parts: tuple[str, ...], state: dict[str, object]
+) -> VarfocusError:
+    """Return a copy of an error that was sent from another process."""
+    error = kind.__new__(kind, *parts)
+    error.args = parts
+    error.__dict__.update(state)
+    return error

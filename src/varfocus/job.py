@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from varfocus import export
+from varfocus.bugs import guarded
 from varfocus.errors import OutputError
 from varfocus.export.atomic import prepare_folder
 from varfocus.export.result_files import TiledFormat
 from varfocus.export.tiled import check_format
+from varfocus.files import resolved
 from varfocus.io.calibration import Focus, open_stack
 from varfocus.params import DEFAULT_METHOD, Limits, Params, Resources
 from varfocus.pipeline import run
@@ -86,8 +88,9 @@ class Job:
     def from_data(cls, data: dict[str, Any]) -> Job:
         """Return the job that `as_data` described."""
         focus = dict(data["focus"])
-        if focus["focus_distances"] is not None:
-            focus["focus_distances"] = Path(focus["focus_distances"])
+        for name in ("focus_distances", "dark", "flat"):
+            if focus[name] is not None:
+                focus[name] = Path(focus[name])
         focus["limits"] = Limits(**focus["limits"])
         return cls(
             tuple(data["source"]),
@@ -194,6 +197,7 @@ def produce(
     )
 
 
+@guarded
 def reconstruct_into(
     folder: str | Path,
     stack: FocusStack | ArrayLike,
@@ -242,7 +246,12 @@ def reconstruct_into(
 
 def keep_apart(output: Path, stack: FocusStack) -> None:
     """Refuse to write results beside the frames."""
-    if output.resolve() in {path.resolve().parent for path in stack.files}:
+    keep_apart_from(output, {resolved(path).parent for path in stack.files})
+
+
+def keep_apart_from(output: Path, folders: Iterable[Path]) -> None:
+    """Refuse to write results into one of the folders that frames are in."""
+    if resolved(output) in {resolved(folder) for folder in folders}:
         raise OutputError(
             f"received the folder of the frames as output: {output}",
             "expected another folder, or the next run would take the results for frames",

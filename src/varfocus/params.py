@@ -7,14 +7,14 @@ and as a flag of ``varfocus depth``.
 from __future__ import annotations
 
 import difflib
-import math
-import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 from varfocus.errors import ParameterError
 from varfocus.geometry import Rectangle
+from varfocus.ranges import Checked, Range, one_of
+from varfocus.text import shown
 from varfocus.units import parse_size
 
 Method: TypeAlias = Literal["auto", "robust", "paper", "classic"]
@@ -36,10 +36,25 @@ Solver: TypeAlias = Literal["pyramid", "admm", "forward-backward", "penalty"]
 Regulariser: TypeAlias = Literal["tv", "huber", "tgv", "weighted"]
 Axis: TypeAlias = Literal["auto", "frames", "position", "reciprocal"]
 Edges: TypeAlias = Literal["auto", "off"]
+Reblur: TypeAlias = Literal["auto", "off"]
 Unknown: TypeAlias = Literal["fill", "nan"]
 AlignModel: TypeAlias = Literal["auto", "none", "shift", "similarity", "affine", "homography"]
 Border: TypeAlias = Literal["crop", "mask"]
+Moving: TypeAlias = Literal["blend", "one-frame"]
 Exposure: TypeAlias = Literal["auto", "none"]
+
+WEIGHT = Range(1e-9, 1e6, zero=True)
+"""Of a term or of a threshold, where 0 leaves it out."""
+STEP = Range(1e-9, 1e6)
+"""Of a weight or step that must not vanish."""
+GROWTH = Range(1.0, 10.0)
+"""Factor per iteration."""
+BLUR = Range(1e-3, 100.0)
+"""σ of a Gaussian in pixels."""
+WINDOW = Range(1, 2047, odd=True)
+"""Side of a window in pixels."""
+LONGEST_SIDE = 2**24
+"""Pixels along a side of a frame that can be asked for at all."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +82,12 @@ class SharpnessParams:
                 "expected a name: a record keeps the name of a function, not its code",
                 "Repeat the run in Python: reconstruct(stack, measure=the_function, ...).",
             )
-        _one_of("measure", self.measure, tuple(sorted(MEASURE_NAMES)))
+        name = one_of("measure", self.measure, tuple(sorted(MEASURE_NAMES)))
+        object.__setattr__(self, "measure", name)
 
 
 @dataclass(frozen=True)
-class ContrastParams:
+class ContrastParams(Checked):
     """Contrast and its normalisation.
 
     Parameters
@@ -85,12 +101,7 @@ class ContrastParams:
     """
 
     normalisation: Normalisation = "relative"
-    epsilon: float | None = None
-
-    def __post_init__(self) -> None:
-        _one_of("normalisation", self.normalisation, get_args(Normalisation))
-        if self.epsilon is not None:
-            _number(self, "epsilon", 0.0, strictly=True)
+    epsilon: Annotated[float | None, Range(1e-6, 1e6)] = None
 
     @property
     def resolved_epsilon(self) -> float:
@@ -101,7 +112,7 @@ class ContrastParams:
 
 
 @dataclass(frozen=True)
-class CurveParams:
+class CurveParams(Checked):
     """The polynomial contrast curve.
 
     Parameters
@@ -111,14 +122,11 @@ class CurveParams:
         there are too few frames for it.
     """
 
-    degree: int = 8
-
-    def __post_init__(self) -> None:
-        _whole(self, "degree", 2)
+    degree: Annotated[int, Range(2, 1000)] = 8
 
 
 @dataclass(frozen=True)
-class StartParams:
+class StartParams(Checked):
     """The first guess of the depth.
 
     Parameters
@@ -129,16 +137,12 @@ class StartParams:
         Side in pixels of the mean filter that removes extremes from the first guess.
     """
 
-    start_window: int = 15
-    start_blur: int = 21
-
-    def __post_init__(self) -> None:
-        _odd(self, "start_window")
-        _odd(self, "start_blur")
+    start_window: Annotated[int, WINDOW] = 15
+    start_blur: Annotated[int, WINDOW] = 21
 
 
 @dataclass(frozen=True)
-class SolverParams:
+class SolverParams(Checked):
     """The energy's weight and its minimisation.
 
     Parameters
@@ -174,30 +178,20 @@ class SolverParams:
         choose α several times larger with them. They, too, run on the solver "admm".
     """
 
-    alpha: float = 0.125
+    alpha: Annotated[float, WEIGHT] = 0.125
     solver: Solver = "pyramid"
-    iterations: int = 400
-    tau: float = 8.0
-    lam: float = 1.0
-    growth: float = 1.02
-    tolerance: float = 0.0
+    iterations: Annotated[int, Range(1, 100_000)] = 400
+    tau: Annotated[float, STEP] = 8.0
+    lam: Annotated[float, STEP] = 1.0
+    growth: Annotated[float, GROWTH] = 1.02
+    tolerance: Annotated[float, WEIGHT] = 0.0
     regulariser: Regulariser = "tv"
-    huber_slope: float = 0.1
-    tgv_ratio: float = 4.0
-    bregman: int = 0
+    huber_slope: Annotated[float, WEIGHT] = 0.1
+    tgv_ratio: Annotated[float, Range(1e-6, 1e6)] = 4.0
+    bregman: Annotated[int, Range(0, 1000)] = 0
 
     def __post_init__(self) -> None:
-        _number(self, "alpha", 0.0)
-        _one_of("solver", self.solver, get_args(Solver))
-        _whole(self, "iterations", 1)
-        _number(self, "tau", 0.0, strictly=True)
-        _number(self, "lam", 0.0, strictly=True)
-        _number(self, "growth", 1.0)
-        _number(self, "tolerance", 0.0)
-        _one_of("regulariser", self.regulariser, get_args(Regulariser))
-        _number(self, "huber_slope", 0.0)
-        _number(self, "tgv_ratio", 0.0, strictly=True)
-        _whole(self, "bregman", 0)
+        super().__post_init__()
         if self.regulariser != "tv" or self.bregman:
             if self.solver not in ("pyramid", "admm"):
                 what = (
@@ -214,13 +208,19 @@ class SolverParams:
 
 
 @dataclass(frozen=True)
-class ClassicParams:
+class ClassicParams(Checked):
     """The windowed maximum of contrast, as depth from focus is done without a variational model.
 
     Parameters
     ----------
     window
         Side in pixels of the window over which contrast is averaged.
+    guided
+        Side in pixels of a guided filter, which averages contrast further, but within the edges of
+        the all-in-focus picture; 1 for none.
+    guided_edge
+        Standard deviation of the brightness in such a window, as a share of white, from which on it
+        counts as an edge.
     median
         Side in pixels of the median filter on the depth map; 1 for none.
     tv_weight
@@ -230,21 +230,16 @@ class ClassicParams:
         by default 2, and 1 below 12 frames.
     """
 
-    window: int = 9
-    median: int = 1
-    tv_weight: float = 0.0
-    gauss_step: int | None = None
-
-    def __post_init__(self) -> None:
-        _odd(self, "window")
-        _odd(self, "median")
-        _number(self, "tv_weight", 0.0)
-        if self.gauss_step is not None:
-            _whole(self, "gauss_step", 1)
+    window: Annotated[int, WINDOW] = 9
+    guided: Annotated[int, WINDOW] = 1
+    guided_edge: Annotated[float, STEP] = 0.05
+    median: Annotated[int, Range(1, 101, odd=True)] = 1
+    tv_weight: Annotated[float, WEIGHT] = 0.0
+    gauss_step: Annotated[int | None, Range(1, 2**14)] = None
 
 
 @dataclass(frozen=True)
-class RobustParams:
+class RobustParams(Checked):
     """The robust method: one knob, `smoothness`, and constants that rarely need a change.
 
     Parameters
@@ -262,6 +257,10 @@ class RobustParams:
     edges
         Whether pixels beside depth jumps are put on the side that explains the frames better:
         "auto" where the frames show that surfaces hide one another and there is memory for it,
+        "off" never.
+    reblur
+        Whether depths must explain all frames, not only be those of the highest contrast: "auto"
+        where the sharp picture, blurred again, contradicts the contrast, as beside strong edges;
         "off" never.
     support
         σ in pixels of the Gaussian over which contrast is averaged.
@@ -286,33 +285,24 @@ class RobustParams:
         Number of iterations of the refinement.
     """
 
-    smoothness: float = 1.0
+    smoothness: Annotated[float, STEP] = 1.0
     coordinate: Axis = "auto"
     unknown: Unknown = "fill"
     edges: Edges = "auto"
-    support: float = 1.25
-    coarse_blur: float = 1.0
-    slope_penalty: float = 1.8
-    jump_penalty: float = 1.5
-    huber_weight: float = 10.0
-    huber: float = 0.2
-    tgv: float = 0.0
-    cut: float = 0.7
-    refinement: int = 80
-
-    def __post_init__(self) -> None:
-        _one_of("coordinate", self.coordinate, get_args(Axis))
-        _one_of("unknown", self.unknown, get_args(Unknown))
-        _one_of("edges", self.edges, get_args(Edges))
-        for name in ("smoothness", "support", "coarse_blur", "slope_penalty", "jump_penalty"):
-            _number(self, name, 0.0, strictly=True)
-        for name in ("huber_weight", "huber", "tgv", "cut"):
-            _number(self, name, 0.0)
-        _whole(self, "refinement", 1)
+    reblur: Reblur = "auto"
+    support: Annotated[float, BLUR] = 1.25
+    coarse_blur: Annotated[float, BLUR] = 1.0
+    slope_penalty: Annotated[float, STEP] = 1.8
+    jump_penalty: Annotated[float, STEP] = 1.5
+    huber_weight: Annotated[float, WEIGHT] = 10.0
+    huber: Annotated[float, WEIGHT] = 0.2
+    tgv: Annotated[float, WEIGHT] = 0.0
+    cut: Annotated[float, WEIGHT] = 0.7
+    refinement: Annotated[int, Range(1, 10_000)] = 80
 
 
 @dataclass(frozen=True)
-class FuseParams:
+class FuseParams(Checked):
     """How the all-in-focus image is composed.
 
     Parameters
@@ -324,19 +314,19 @@ class FuseParams:
     front
         Pixels by which near objects are extended over what lies behind them, the first frame being
         the nearest: for opaque objects whose outlines show the background.
+    moving
+        What moved while the frames were taken: "blend" composes it like the rest, which may show it
+        twice; "one-frame" finds it, marks it in moving.png and takes it from one and the same
+        frame. Not for images that are processed in tiles.
     """
 
-    sharper: float = 1.5
-    front: int = 0
-
-    def __post_init__(self) -> None:
-        if self.sharper != 0:
-            _number(self, "sharper", 1.0)
-        _whole(self, "front", 0)
+    sharper: Annotated[float, Range(1.0, 1e6, zero=True)] = 1.5
+    front: Annotated[int, Range(0, 1000)] = 0
+    moving: Moving = "blend"
 
 
 @dataclass(frozen=True)
-class AlignParams:
+class AlignParams(Checked):
     """Alignment of the frames, the same for every method.
 
     Parameters
@@ -359,24 +349,15 @@ class AlignParams:
     """
 
     align: AlignModel = "auto"
-    reference: int | None = None
+    reference: Annotated[int | None, Range(0, 2**20)] = None
     border: Border = "crop"
     exposure: Exposure = "auto"
     auto_order: bool = False
     transforms_from: str | None = None
 
-    def __post_init__(self) -> None:
-        _one_of("align", self.align, get_args(AlignModel))
-        _one_of("border", self.border, get_args(Border))
-        _one_of("exposure", self.exposure, get_args(Exposure))
-        if self.reference is not None:
-            _whole(self, "reference", 0)
-        if self.transforms_from is not None:  # a path is as good
-            object.__setattr__(self, "transforms_from", str(self.transforms_from))
-
 
 @dataclass(frozen=True)
-class AreaParams:
+class AreaParams(Checked):
     """Which part of the frames counts, the same for every method.
 
     Parameters
@@ -394,8 +375,7 @@ class AreaParams:
     def __post_init__(self) -> None:
         if self.crop is not None:
             object.__setattr__(self, "crop", str(_rectangle(self.crop)))
-        if self.mask is not None:  # a path is as good
-            object.__setattr__(self, "mask", str(self.mask))
+        super().__post_init__()
 
     @property
     def box(self) -> Rectangle | None:
@@ -404,7 +384,21 @@ class AreaParams:
 
 
 @dataclass(frozen=True)
-class Params:
+class RetouchParams(Checked):
+    """What was changed by hand, the same for every method.
+
+    Parameters
+    ----------
+    retouch
+        File of strokes to apply to the result, or the run.json of a retouched one: painted from
+        frames into the all-in-focus image, and depth that was set, filled, smoothed or erased.
+    """
+
+    retouch: str | None = None
+
+
+@dataclass(frozen=True)
+class Params(Checked):
     """All parameters of one reconstruction.
 
     Parameters
@@ -413,7 +407,7 @@ class Params:
         "robust": templates, semi-global start, Huber-TV; "paper": Moeller et al.'s variational
         method; "classic": windowed maximum of contrast; "auto": the method whose parameters are
         given, else robust; paper, with a warning, where robust does not fit even in tiles.
-    contrast, curve, start, solve, classic, robust, align, fusion, area, sharpness
+    contrast, curve, start, solve, classic, robust, align, fusion, area, sharpness, strokes
         Parameters of the stages.
     """
 
@@ -428,9 +422,10 @@ class Params:
     fusion: FuseParams = field(default_factory=FuseParams)
     area: AreaParams = field(default_factory=AreaParams)
     sharpness: SharpnessParams = field(default_factory=SharpnessParams)
+    strokes: RetouchParams = field(default_factory=RetouchParams)
 
     def __post_init__(self) -> None:
-        _one_of("method", self.method, get_args(Method))
+        super().__post_init__()
         given = {name: self._changed(name) for name in STAGES}
         if self.method == "auto":
             implied = [
@@ -512,7 +507,7 @@ class Params:
 
 
 @dataclass(frozen=True)
-class Resources:
+class Resources(Checked):
     """What a run may use; this does not affect the result.
 
     Parameters
@@ -525,20 +520,17 @@ class Resources:
         before it starts.
     """
 
-    threads: int | None = None
+    threads: Annotated[int | None, Range(1, 1024)] = None
     max_memory: str | None = None
 
     def __post_init__(self) -> None:
-        if self.threads is not None:
-            _whole(self, "threads", 1)
-        if self.max_memory is not None and not isinstance(self.max_memory, str):
-            raise ParameterError(
-                f"received max_memory = {self.max_memory!r}", "expected a text such as '4GB'"
-            )
+        super().__post_init__()
+        if self.max_memory is not None:
+            parse_size(self.max_memory)
 
 
 @dataclass(frozen=True)
-class Limits:
+class Limits(Checked):
     """How large files may be: what they claim is checked against this before anything is decoded.
 
     Parameters
@@ -553,14 +545,13 @@ class Limits:
         Size of one file, such as 200GB.
     """
 
-    max_side: int = 2**17
-    max_pixels: int = 2**29
-    max_frames: int = 2**14
+    max_side: Annotated[int, Range(1, LONGEST_SIDE)] = 2**17
+    max_pixels: Annotated[int, Range(1, 2**40)] = 2**29
+    max_frames: Annotated[int, Range(1, 2**20)] = 2**14
     max_file_size: str = "1TB"
 
     def __post_init__(self) -> None:
-        for name in ("max_side", "max_pixels", "max_frames"):
-            _whole(self, name, 1)
+        super().__post_init__()
         parse_size(self.max_file_size)
 
     @property
@@ -580,8 +571,9 @@ STAGES: Mapping[str, type[Any]] = {
     "fusion": FuseParams,
     "area": AreaParams,
     "sharpness": SharpnessParams,
+    "strokes": RetouchParams,
 }
-COMMON_STAGES = ("align", "fusion", "area", "sharpness")
+COMMON_STAGES = ("align", "fusion", "area", "sharpness", "strokes")
 """Stages that every method has."""
 
 STAGES_OF_METHOD: Mapping[str, tuple[str, ...]] = {
@@ -601,54 +593,16 @@ def _plain(stage: object, name: str) -> Any:
     return f"{FUNCTION}{kind.__module__}.{kind.__qualname__}"
 
 
-def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ParameterError(
-            f"received {name} = {value!r}", "expected one of " + ", ".join(map(repr, allowed))
-        )
-
-
-def _number(params: object, name: str, bound: float, strictly: bool = False) -> None:
-    """Check a real-valued field and keep it as a plain float."""
-    value = getattr(params, name)
-    real = isinstance(value, numbers.Real)
-    if not real or not math.isfinite(value) or value < bound or (strictly and value == bound):
-        raise ParameterError(
-            f"received {name} = {value!r}",
-            f"expected a number {'above' if strictly else 'of at least'} {bound:g}",
-        )
-    object.__setattr__(params, name, float(value))
-
-
-def _whole(params: object, name: str, bound: int) -> None:
-    """Check a whole-numbered field and keep it as a plain int."""
-    value = getattr(params, name)
-    if not isinstance(value, numbers.Integral) or value < bound:
-        raise ParameterError(
-            f"received {name} = {value!r}", f"expected a whole number of at least {bound}"
-        )
-    object.__setattr__(params, name, int(value))
-
-
-def _odd(params: object, name: str) -> None:
-    _whole(params, name, 1)
-    if getattr(params, name) % 2 == 0:
-        raise ParameterError(
-            f"received {name} = {getattr(params, name)}",
-            "expected an odd window side in pixels: 1, 3, 5, …",
-        )
-
-
 def _rectangle(value: object) -> Rectangle:
     """Return a rectangle written as ``x,y,width,height``."""
     parts = value.split(",") if isinstance(value, str) else value
     try:
         left, top, width, height = (int(part) for part in parts)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         left, top, width, height = 0, 0, 0, 0
-    if min(left, top) < 0 or min(width, height) < 1:
+    if min(left, top) < 0 or min(width, height) < 1 or max(left, top, width, height) > LONGEST_SIDE:
         raise ParameterError(
-            f"received crop = {value!r}",
+            f"received crop = {shown(value)}",
             "expected x,y,width,height in whole pixels, from the upper left corner",
             "Such as 100,50,800,600.",
         )

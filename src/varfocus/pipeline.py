@@ -19,9 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from varfocus import engine, units
 from varfocus.align import Alignment, align
+from varfocus.bugs import guarded
 from varfocus.canvas import Canvas, InTiles, Scratch, Whole
 from varfocus.canvas.scratch import free_bytes, scratch_folder
 from varfocus.errors import ParameterError, TooLargeError, VarfocusWarning
+from varfocus.export.strokes import read_strokes
 from varfocus.geometry import Rectangle
 from varfocus.io.mask import read_mask
 from varfocus.methods import classic, paper, robust
@@ -41,6 +43,7 @@ END_SHARE = 0.25
 """A run warns if more pixels than this share, beyond those of a slope, lie at one end."""
 
 
+@guarded
 def reconstruct(
     stack: FocusStack | ArrayLike,
     method: str = DEFAULT_METHOD,
@@ -104,7 +107,7 @@ def reconstruct(
     stack = stack.with_focus(focus, unit)
     result = run(stack, params, progress, Resources(threads, max_memory))
     for message in result.warnings:
-        warnings.warn(message, VarfocusWarning, stacklevel=2)
+        warnings.warn(message, VarfocusWarning, stacklevel=3)  # past the guard
     return result
 
 
@@ -154,13 +157,16 @@ def run(
     params, box, original = planned.params, planned.params.area.box, stack
     if counts is None and params.area.mask is not None:
         counts = read_mask(params.area.mask, stack.shape)
+    strokes = None if params.strokes.retouch is None else read_strokes(params.strokes.retouch)
+    if strokes is not None:
+        strokes.check_size(stack.shape)
     began = time.perf_counter()
     frames = Kept() if kept is None or planned.side else kept
     with engine.use_threads(resources.threads):
         finding = partial(_found, original, params, planned, progress)
         alignment = frames.once("alignment", params.align, finding)
-        applying = partial(_applied, alignment, original, box, sketch)
-        stack = frames.once("aligned", (params.align, box, sketch), applying)
+        applying = partial(_applied, alignment, original, box, sketch, planned.holds)
+        stack = frames.once("aligned", (params.align, box, sketch, planned.holds), applying)
         stack, canvas = _spread(stack, planned, folder, progress)
         seen = _counting(alignment, box, counts)
         params, notes = paper.fitting_degree(stack, params)
@@ -171,6 +177,8 @@ def run(
     notes = [*planned.warnings, *alignment.warnings, *notes, *out_of_range(extremes, len(stack))]
     if known is not None:
         notes += doubtful(known)
+    if planned.side is not None and params.fusion.moving != "blend":
+        notes.append("moving subjects were not looked for: the image is processed in tiles.")
     products = OnDemand(
         stack,
         found,
@@ -182,7 +190,7 @@ def run(
         sketch,
         progress,
     )
-    return Result(
+    result = Result(
         products=products,
         stack=stack,
         params=params,
@@ -198,6 +206,7 @@ def run(
         canvas=canvas,
         plan=planned,
     )
+    return result if strokes is None else result.retouched(strokes)
 
 
 def _found(stack: FocusStack, params: Params, planned: Plan, progress: Progress) -> Alignment:
@@ -214,14 +223,14 @@ def _found(stack: FocusStack, params: Params, planned: Plan, progress: Progress)
 
 
 def _applied(
-    alignment: Alignment, stack: FocusStack, box: Rectangle | None, hold: bool
+    alignment: Alignment, stack: FocusStack, box: Rectangle | None, at_once: bool, holds: bool
 ) -> FocusStack:
-    """Apply an alignment inside of a rectangle, and on request resample every frame for good."""
+    """Apply an alignment inside of a rectangle; resample every frame at once, or keep what is."""
     aligned = alignment.apply(stack, box)
-    if hold:
+    if at_once:
         frames = [ArrayFrame(f.name, aligned.read(k)) for k, f in enumerate(aligned.frames)]
-        aligned = replace(aligned, frames=frames)
-    return aligned
+        return replace(aligned, frames=frames)
+    return aligned.held() if holds else aligned
 
 
 def _spread(
@@ -410,6 +419,10 @@ METHODS: Mapping[str, Method] = {
     "paper": Method(
         paper.prepare, paper.solve, lambda p: (p.contrast, p.curve, p.start, p.sharpness)
     ),
-    "classic": Method(classic.prepare, classic.solve, lambda p: (p.classic.window, p.sharpness)),
+    "classic": Method(
+        classic.prepare,
+        classic.solve,
+        lambda p: (p.classic.window, p.classic.guided, p.classic.guided_edge, p.sharpness),
+    ),
 }
 """The two halves of each method."""

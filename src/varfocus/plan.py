@@ -26,7 +26,7 @@ from varfocus.canvas.budget import allowed_bytes
 from varfocus.canvas.tiles import GRID
 from varfocus.curve.coordinate import label_count
 from varfocus.errors import ParameterError, TooLargeError
-from varfocus.methods import robust
+from varfocus.methods import prepared, second_look, veto
 from varfocus.minimise.banded_search import WINDOW, band_count, band_disk_bytes, volume_bytes
 from varfocus.params import (
     COMMON_STAGES,
@@ -58,13 +58,20 @@ FUSION_BYTES = (46, 26)
 WINDOW_BYTES = 150
 """Bytes per pixel of a tile that the refinement, and the maps around it, take."""
 
+LOOK_MAP_BYTES = 16
+"""Bytes per pixel of the maps that the second look leaves."""
+
 OVERHEAD = 300_000_000
 """Bytes that the process takes beside its tiles."""
+
+MOST_HELD = 256_000_000
+"""Bytes of frames that are kept from the first time they are decoded until the picture is fused:
+no more, because a result that nobody fuses keeps them."""
 
 ALIGNING_FRAMES = 5
 """Frames that must fit into memory for the stack to be aligned."""
 
-LARGEST_PICTURE = int((robust.MOST_MAGNIFIED * robust.REFERENCE_SIZE) ** 2)
+LARGEST_PICTURE = int((veto.MOST_MAGNIFIED * veto.REFERENCE_SIZE) ** 2)
 """Largest frame that is registered, in pixels. Beyond that, registration on shrunk frames is less
 exact than the stage of a microscope, and would move frames that are aligned."""
 
@@ -95,6 +102,9 @@ class Plan:
         Bytes of temporary disk space that are needed.
     aligns : bool
         False if frames that do not fit into memory are assumed to be aligned.
+    holds : bool
+        Whether aligned frames are kept once they are decoded: if they are few, and the edge stage
+        would hold them anyway.
     warnings : tuple of str
         What differs from what was asked for, in words.
     words : str
@@ -107,6 +117,7 @@ class Plan:
     memory: int
     disk: int = 0
     aligns: bool = True
+    holds: bool = False
     warnings: tuple[str, ...] = ()
     words: str = ""
 
@@ -205,8 +216,11 @@ def _whole(stack: FocusStack, params: Params, allowed: int) -> Plan:
     fixed = _fixed_bytes(stack, params)
     room, memory = allowed - fixed, fixed
     if params.method == "robust":
-        memory += _volumes(stack, room)
-    return Plan(params, None, room, memory)
+        memory += max(_volumes(stack, room), _look(stack, params))
+    holds = params.method == "robust" and params.robust.edges == "auto"
+    holds &= len(stack) <= edges.MOST_LAYERS
+    holds &= len(stack) * math.prod(stack.shape) * _pixel_bytes(stack) <= MOST_HELD
+    return Plan(params, None, room, memory, holds=holds)
 
 
 def _lesser(
@@ -254,7 +268,9 @@ def needed_bytes(stack: FocusStack, params: Params) -> int:
     if params.method == "auto":
         params = replace(params, method="robust")
     fixed = _fixed_bytes(stack, params)
-    return fixed + (_volumes(stack, 0) if params.method == "robust" else 0)
+    if params.method != "robust":
+        return fixed
+    return fixed + max(_volumes(stack, 0), _look(stack, params))
 
 
 def room_for_volumes(stack: FocusStack, params: Params, limit: int | None) -> int:
@@ -270,6 +286,8 @@ def _fixed_bytes(stack: FocusStack, params: Params) -> int:
         volume = 8 * len(stack)
     if params.method == "robust" and params.robust.tgv:
         volume += TGV_BYTES
+    if params.method == "robust" and params.robust.reblur == "auto":
+        volume += LOOK_MAP_BYTES
     if params.method == "robust" and params.robust.edges == "auto":
         volume += EDGE_BYTES + min(len(stack), edges.MOST_LAYERS) * per_frame + 4 * stack.channels
     if params.method == "paper":
@@ -280,6 +298,14 @@ def _fixed_bytes(stack: FocusStack, params: Params) -> int:
     # Depth is finished when the fusion begins.
     working = max(BYTES_PER_PIXEL[params.method] + volume, _fusing(stack))
     return math.prod(stack.shape) * (working + fused + ahead)
+
+
+def _look(stack: FocusStack, params: Params) -> int:
+    """Return what the second look takes, which is over before volumes are made."""
+    if params.robust.reblur == "off":
+        return 0
+    labels = label_count(len(stack))
+    return second_look.look_bytes(stack.shape, len(stack), stack.channels, labels)
 
 
 def _told(stack: FocusStack) -> str:
@@ -335,7 +361,7 @@ def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
     usable = allowed - OVERHEAD
     part = counting(stack, params)
     needed, told = needed_bytes(part, params), _told(part)
-    if not engine.in_use() or (params.method == "robust" and not robust.in_tiles(params.robust)):
+    if not engine.in_use() or (params.method == "robust" and not prepared.in_tiles(params.robust)):
         raise TooLargeError(
             f"{told} need about {units.size_words(needed)}",
             f"expected at most {units.size_words(allowed)}: without its compiled kernels varfocus "
@@ -353,7 +379,9 @@ def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
     whole_frames = 0 if stack.windowed else 3 * math.prod(stack.shape) * _pixel_bytes(stack)
     if params.area.mask is not None:
         whole_frames = max(whole_frames, 4 * math.prod(stack.shape))
-    band = _volumes(part, 0, on_disk=True) if params.method == "robust" else 0
+    band = 0
+    if params.method == "robust":
+        band = max(_volumes(part, 0, on_disk=True), _look(part, params))
     least = max(tile_bytes(part, params, SIDES[-1]), band, whole_frames)
     if least > usable:
         raise TooLargeError(
@@ -423,7 +451,7 @@ def tile_bytes(stack: FocusStack, params: Params, side: int) -> int:
     reach = FUSION_REACH + params.fusion.front
     edge_bytes = 0
     if params.method == "robust":
-        windows = robust.veto_windows(math.prod(stack.shape))
+        windows = veto.veto_windows(math.prod(stack.shape))
         reach = max(reach, sum(windows) // 2, params.robust.refinement)
         if params.robust.edges == "auto":
             layers = min(n, edges.MOST_LAYERS) * per_frame
@@ -434,7 +462,8 @@ def tile_bytes(stack: FocusStack, params: Params, side: int) -> int:
         reach = max(reach, params.start.start_window // 2 + 1)
         measuring = 4 * (params.curve.degree + 1) + 3 * per_frame + 80
     else:
-        reach = max(reach, params.classic.window // 2 + 1, params.classic.median // 2)
+        support = params.classic.window // 2 + params.classic.guided
+        reach = max(reach, support, params.classic.median // 2)
         measuring = 8 * n + 3 * per_frame + 80
     fusing = _fusing(stack) + 60 + 4 * per_frame
     per_pixel = max(measuring, WINDOW_BYTES if params.method == "robust" else 0, fusing)

@@ -6,7 +6,7 @@ Each is made when it is first read, so nobody waits for a picture that nobody as
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -17,12 +17,18 @@ from numpy.typing import NDArray
 from varfocus import depth, engine
 from varfocus.canvas import Canvas, Tile
 from varfocus.edges import unveiled
-from varfocus.fuse import fuse, level_count, pick
+from varfocus.errors import ParameterError
+from varfocus.export.strokes import picture_reader
+from varfocus.fuse import Fused, fuse, level_count, pick
+from varfocus.fuse.motion import from_one_frame, moving
+from varfocus.geometry import Rectangle
 from varfocus.methods.estimate import Estimate
 from varfocus.params import Params
 from varfocus.plan import FUSION_REACH
 from varfocus.progress import Progress, silent
-from varfocus.stack import FocusStack
+from varfocus.retouch import DepthMaps, Retouch, Stroke, retouch_depth, retouch_picture
+from varfocus.stack import FocusStack, FrameWindow, WindowedFrame
+from varfocus.text import shown
 
 Float = NDArray[np.float32]
 
@@ -57,6 +63,10 @@ class Products(Protocol):
     def source(self) -> NDArray[np.uint16]:
         """Frame number ``(H, W)`` that most of the fine detail of `fused` comes from."""
 
+    @property
+    def moving(self) -> NDArray[np.bool_] | None:
+        """Where ``(H, W)`` something moved; None if nobody asked."""
+
 
 @dataclass(frozen=True)
 class Given:
@@ -67,6 +77,7 @@ class Given:
     fused: NDArray[Any]
     source: NDArray[np.uint16]
     uncertainty: Float | None = None
+    moving: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +87,7 @@ class OnDemand:
     Parameters
     ----------
     stack : FocusStack
-        The aligned frames; they are decoded once more for the all-in-focus image.
+        The aligned frames; they are read once more for the all-in-focus image.
     found : Estimate
         Depth in frames, and what is known about it.
     params : Params
@@ -145,12 +156,28 @@ class OnDemand:
     @property
     def fused(self) -> NDArray[Any]:
         """All-in-focus image, of shape ``(H, W)`` or ``(H, W, C)``."""
-        return self._picture[0]
+        return self._composed[0].image
 
     @property
     def source(self) -> NDArray[np.uint16]:
         """Number of the frame that most of the fine detail comes from."""
-        return self._picture[1]
+        return self._composed[0].source
+
+    @property
+    def moving(self) -> NDArray[np.bool_] | None:
+        """Where something moved, and was taken from one frame; None if nobody asked."""
+        return self._composed[1]
+
+    @cached_property
+    def _composed(self) -> tuple[Fused, NDArray[np.bool_] | None]:
+        fused = Fused(*self._picture)
+        if self.params.fusion.moving == "blend" or self.sketch or self.canvas.side is not None:
+            return fused, None
+        width = (self.found.notes or {}).get("peak_width_frames")
+        where = moving(
+            self.stack, fused.image, self.found.index, width if isinstance(width, float) else 1.0
+        )
+        return from_one_frame(self.stack, fused, where), where
 
     @cached_property
     def _picture(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
@@ -170,6 +197,7 @@ class OnDemand:
             return np.moveaxis(image, 2, 0) if colour else image, fused.source
 
         image, source = self._made("fusing", FUSION_REACH + self.params.fusion.front, work)
+        self.stack.let_go()
         return np.moveaxis(image, 0, 2) if colour else image, source
 
     def _made(
@@ -187,3 +215,202 @@ class OnDemand:
         if self.seen is None:
             return values
         return np.where(self.seen[tile.outer], values, np.float32(otherwise))
+
+
+@dataclass(frozen=True)
+class Retouched:
+    """Products with strokes applied, when they are first read.
+
+    Parameters
+    ----------
+    base : Products
+        Before any stroke; stays as it is.
+    base_index : ndarray of shape (H, W), float32
+        Depth in frames before any stroke.
+    retouch : Retouch
+        The strokes.
+    stack : FocusStack
+        The aligned frames.
+    names : sequence of str
+        Of the frames as given, among which strokes name theirs.
+    used : sequence of int
+        Which of them are in `stack`, in its order.
+    ranks : ndarray of shape (n,)
+        Place of each frame of `stack` in the order of all frames.
+    positions : ndarray of shape (n,) or None
+        Depth of each frame of `stack`; None for frame numbers.
+    extent : Rectangle
+        What the maps cover of the frames as given.
+    canvas : Canvas
+        Where maps live.
+    """
+
+    base: Products
+    base_index: Float
+    retouch: Retouch
+    stack: FocusStack
+    names: Sequence[str]
+    used: Sequence[int]
+    ranks: NDArray[np.float64]
+    positions: NDArray[np.float64] | None
+    extent: Rectangle
+    canvas: Canvas
+
+    @property
+    def depth(self) -> Float:
+        """Physical depth; NaN where unknown."""
+        return self._depths[0].depth
+
+    @property
+    def confidence(self) -> Float:
+        """Probability of an error below one frame; 0 where depth was put by hand."""
+        return self._depths[0].confidence
+
+    @property
+    def uncertainty(self) -> Float | None:
+        """Standard error in the unit of the depth; NaN where depth was put by hand."""
+        return self._depths[0].uncertainty
+
+    @property
+    def index(self) -> Float:
+        """Depth in frames; where the depth was erased, as before."""
+        return self._depths[1]
+
+    @property
+    def moving(self) -> NDArray[np.bool_] | None:
+        """Where something moved, which no stroke changes."""
+        return self.base.moving
+
+    @property
+    def fused(self) -> NDArray[Any]:
+        """All-in-focus image, with what was painted."""
+        return self._picture[0]
+
+    @property
+    def source(self) -> NDArray[np.uint16]:
+        """Number of the frame that most of the fine detail comes from."""
+        return self._picture[1]
+
+    @cached_property
+    def _depths(self) -> tuple[DepthMaps, Float]:
+        base = self.base
+        strokes = [stroke for stroke in self.retouch.strokes if stroke.on_depth]
+        if not strokes:
+            return DepthMaps(base.depth, base.confidence, base.uncertainty), self.base_index
+        error = None if base.uncertainty is None else self._copied(base.uncertainty)
+        maps = DepthMaps(self._copied(base.depth), self._copied(base.confidence), error)
+        index = self._copied(self.base_index)
+        self._change_depth(maps, index, strokes)
+        return maps, index
+
+    def _change_depth(self, maps: DepthMaps, index: Float, strokes: Sequence[Stroke]) -> None:
+        for stroke in strokes:
+            window = retouch_depth(maps, self.extent, stroke, self._depth_at).window
+            depth_now = maps.depth[window]
+            known = np.isfinite(depth_now)
+            index[window] = np.where(known, self._index_of(depth_now), index[window])
+            self.canvas.release()
+
+    def _depth_at(self, number: float) -> float:
+        """Return the depth at a fractional number of a frame as given."""
+        return float(np.interp(number, self.ranks, self._places))
+
+    @property
+    def _places(self) -> NDArray[np.float64]:
+        if self.positions is None:
+            return np.arange(self.ranks.size, dtype=np.float64)
+        return self.positions
+
+    def _index_of(self, values: Float) -> Float:
+        order = np.argsort(self._places)
+        return np.interp(values, self._places[order], order).astype(np.float32)
+
+    @cached_property
+    def _picture(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
+        strokes = [stroke for stroke in self.retouch.strokes if not stroke.on_depth]
+        if not strokes:
+            return self.base.fused, self.base.source
+        image, source = self._copied(self.base.fused), self._copied(self.base.source)
+        self._change_picture(image, source, strokes)
+        return image, source
+
+    def _change_picture(
+        self, image: NDArray[Any], source: NDArray[np.uint16], strokes: Sequence[Stroke]
+    ) -> None:
+        frames = _Frames(self.stack, self.extent)
+        for stroke in strokes:
+            number = None if stroke.picture is not None else self._number(stroke)
+            if number is None:
+                shape = self.retouch.height, self.retouch.width
+                read = picture_reader(stroke, self.extent, shape, image)
+            else:
+                read = frames.reader(number)
+            retouch_picture(image, source, self.extent, stroke, read, number)
+            self.canvas.release()
+
+    def take_over(self, other: Retouched) -> None:
+        """Go on with the maps of products that have the same base and some of the strokes.
+
+        Does nothing unless their strokes are the first of these. They change under `other`.
+        """
+        done = other.retouch.strokes
+        if other.base is not self.base or self.retouch.strokes[: len(done)] != done:
+            return
+        more = self.retouch.strokes[len(done) :]
+        if "_depths" in other.__dict__ and any(stroke.on_depth for stroke in done):
+            maps, index = other.__dict__.pop("_depths")
+            self._change_depth(maps, index, [stroke for stroke in more if stroke.on_depth])
+            self.__dict__["_depths"] = maps, index
+        if "_picture" in other.__dict__ and not all(stroke.on_depth for stroke in done):
+            image, source = other.__dict__.pop("_picture")
+            self._change_picture(image, source, [s for s in more if not s.on_depth])
+            self.__dict__["_picture"] = image, source
+
+    def _number(self, stroke: Stroke) -> int:
+        """Return which frame of the aligned stack a stroke paints from."""
+        named = [k for k, name in enumerate(self.names) if name == stroke.frame]
+        if isinstance(stroke.frame, str) and len(named) == 1:
+            given = named[0]
+        elif isinstance(stroke.frame, str) or stroke.frame is None:
+            raise ParameterError(
+                f"received a stroke from the frame {shown(stroke.frame)}, of which there are "
+                f"{len(named)}",
+                "expected the name of one of the frames, or its number from 0",
+            )
+        else:
+            given = int(stroke.frame)
+        if given not in self.used:
+            raise ParameterError(
+                f"received a stroke from frame {shown(stroke.frame)}",
+                f"expected one of the {len(self.used)} frames that take part",
+                "Remove the stroke, or let the frame take part.",
+            )
+        return list(self.used).index(given)
+
+    def _copied(self, values: NDArray[Any]) -> NDArray[Any]:
+        copy = self.canvas.empty(values.shape, values.dtype)
+        for part, target in self.canvas.blocks(values, copy):
+            target[...] = part
+        return copy
+
+
+class _Frames:
+    """Parts of aligned frames; of those that are decoded as a whole, the last is kept."""
+
+    def __init__(self, stack: FocusStack, extent: Rectangle) -> None:
+        self._stack, self._extent = stack, extent
+        self._kept: tuple[int, NDArray[Any]] | None = None
+
+    def reader(self, number: int) -> Callable[[Rectangle], NDArray[Any]]:
+        frame, extent = self._stack.frames[number], self._extent
+
+        def read(box: Rectangle) -> NDArray[Any]:
+            place = box._replace(left=box.left - extent.left, top=box.top - extent.top)
+            if isinstance(frame, WindowedFrame) and frame.windowed:
+                return FrameWindow(frame, *place.window).read()
+            if self._kept is None or self._kept[0] != number:
+                self._kept = None
+                self._kept = number, frame.read()
+            return self._kept[1][place.window]
+
+        return read

@@ -6,32 +6,42 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import export
 from varfocus.align import Alignment
+from varfocus.bugs import guarded
 from varfocus.canvas import Canvas, Whole
+from varfocus.canvas.halving import sampled
 from varfocus.depth import SURE
-from varfocus.errors import InputError
+from varfocus.errors import InputError, ParameterError
 from varfocus.export import TiledFormat, figures
 from varfocus.export.atomic import prepare_folder
-from varfocus.export.evidence import Witness, contrast_curves, telling_places
+from varfocus.export.display import Displayed, curve_plot, summary
+from varfocus.export.evidence import Place, Witness, contrast_curves, telling_places
 from varfocus.export.report import Findings, report_page
+from varfocus.export.saved import SavedResult, check_channel
+from varfocus.fuse import Fused, fuse
 from varfocus.geometry import Rectangle
 from varfocus.io.metadata import read_metadata
 from varfocus.minimise import Trace
-from varfocus.params import Params
+from varfocus.params import FuseParams, Params
 from varfocus.plan import Plan
-from varfocus.products import Products
+from varfocus.products import Given, Products, Retouched
+from varfocus.progress import Progress, silent
+from varfocus.retouch import Retouch
 from varfocus.stack import FRAMES, FocusStack
 from varfocus.units import PixelSize
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-@dataclass(frozen=True)
-class Result:
+
+@dataclass(frozen=True, repr=False)
+class Result(Displayed):
     """Depth and everything that belongs to it.
 
     `depth`, `confidence`, `uncertainty`, `fused` and `source` are made when they are first read;
@@ -80,6 +90,10 @@ class Result:
         Where the maps live; by default in memory. If it is on disk, they are mapped from there.
     plan : Plan or None
         How it was made.
+    retouch : Retouch or None
+        Strokes that were applied, see `retouched`.
+    told : mapping or None
+        Record of the run that the maps were read back from, see `Result.of_saved`.
     """
 
     products: Products
@@ -96,31 +110,81 @@ class Result:
     counts: NDArray[np.bool_] | None = None
     canvas: Canvas | None = None
     plan: Plan | None = None
+    retouch: Retouch | None = None
+    told: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of_saved(
+        cls, saved: SavedResult, original: FocusStack, alignment: Alignment | None
+    ) -> Result:
+        """Return a result that was saved, with its frames, to go on with it.
+
+        Parameters
+        ----------
+        saved : SavedResult
+            From `varfocus.load_result`.
+        original : FocusStack
+            Its frames as they were given.
+        alignment : Alignment or None
+            How they were aligned, from `varfocus.align.alignment.read_record`.
+        """
+        params = Params.from_keywords(**saved.record["parameters"])
+        alignment = alignment or Alignment.untouched(original, "")
+        stack = alignment.apply(original, params.area.box)
+        # The index counts all frames; those left out then are left out now.
+        index = np.interp(saved.index, alignment.ranks, np.arange(len(stack)))
+        products = Given(
+            saved.depth, saved.confidence, saved.fused, saved.source, saved.uncertainty
+        )
+        return cls(
+            products=products,
+            index=index.astype(np.float32),
+            trace=None,
+            stack=stack,
+            params=params,
+            warnings=tuple(saved.record["warnings"]),
+            seconds=float(saved.record["seconds"] or 0.0),
+            findings=saved.record.get("findings"),
+            alignment=alignment,
+            original=original,
+            told=saved.record,
+        )
 
     @property
+    @guarded
     def depth(self) -> NDArray[np.float32]:
         """Depth in `unit`, shape ``(H, W)``; NaN where unknown."""
         return self.products.depth
 
     @property
+    @guarded
     def confidence(self) -> NDArray[np.float32]:
         """Estimated probability that the depth is right to within one frame."""
         return self.products.confidence
 
     @property
+    @guarded
     def uncertainty(self) -> NDArray[np.float32] | None:
         """Standard error of the depth in `unit`; None for methods that do not know it."""
         return self.products.uncertainty
 
     @property
+    @guarded
     def fused(self) -> NDArray[Any]:
         """All-in-focus image in the dtype of the frames."""
         return self.products.fused
 
     @property
+    @guarded
     def source(self) -> NDArray[np.uint16]:
         """Number of the frame that most of the fine detail of `fused` comes from."""
         return self.products.source
+
+    @property
+    @guarded
+    def moving(self) -> NDArray[np.bool_] | None:
+        """Where something moved, with ``moving="one-frame"``; otherwise None."""
+        return self.products.moving
 
     @property
     def extent(self) -> Rectangle:
@@ -144,6 +208,179 @@ class Result:
         """Size of a pixel in the scene; None where it is unknown."""
         return self.stack.pixel_size
 
+    @guarded
+    def retouched(self, retouch: Retouch | None, *, consume: bool = False) -> Result:
+        """Return the result with these strokes on it, instead of those it has.
+
+        Parameters
+        ----------
+        retouch : Retouch or None
+            Strokes, in pixels of the frames as given; None for the result as it was made.
+        consume : bool
+            Where strokes are only added, change the maps of this result instead of copies of
+            them; it must not be used any more.
+
+        Returns
+        -------
+        Result
+            Maps and image are made when they are first read; this one stays as it is.
+
+        Raises
+        ------
+        ParameterError
+            If the strokes were drawn on other frames.
+        """
+        base, index = self.products, self.index
+        if isinstance(base, Retouched):
+            index, base = base.base_index, base.base
+        if retouch is None or not retouch.strokes:
+            return replace(self, products=base, index=index, retouch=None)
+        original = self.original or self.stack
+        retouch.check_size(original.shape)
+        numbered = any(not isinstance(s.frame, str | None) for s in retouch.strokes)
+        if numbered and retouch.frames != len(original):
+            raise ParameterError(
+                f"received strokes drawn on {retouch.frames} frames that name some by number",
+                f"expected {len(original)} frames, as given here",
+            )
+        alignment = self.alignment or Alignment.untouched(original, "")
+        ranks = alignment.ranks
+        products = Retouched(
+            base,
+            index,
+            retouch,
+            self.stack,
+            original.names,
+            [alignment.order[int(rank)] for rank in ranks],
+            ranks,
+            alignment.depths(self.stack),
+            self.extent,
+            self._canvas,
+        )
+        if consume and isinstance(self.products, Retouched):
+            products.take_over(self.products)
+        if any(stroke.on_depth for stroke in retouch.strokes):
+            index = products.index
+        return replace(self, products=products, index=index, retouch=retouch)
+
+    @property
+    def origin(self) -> tuple[int, int]:
+        """Column and row of the frames as given at which the maps begin."""
+        return self.extent.left, self.extent.top
+
+    @property
+    def frame_count(self) -> int:
+        """How many frames there were."""
+        return len(self.original or self.stack)
+
+    @property
+    def method(self) -> str:
+        """How the depth was found."""
+        return self.params.method
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was adjusted or looks doubtful: `warnings`."""
+        return self.warnings
+
+    def __repr__(self) -> str:
+        return summary(self, "Result", self.index.shape)
+
+    @guarded
+    def show_curve(self, x: int, y: int, axes: Axes | None = None) -> Axes:
+        """Draw what the depth of a pixel rests on: contrast over focus, model, depth chosen.
+
+        Parameters
+        ----------
+        x, y : int
+            Column and row in the maps.
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            What was drawn on.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> import varfocus
+        >>> result = varfocus.reconstruct(varfocus.simulate("cone", shape=(48, 64)).stack)
+        >>> result.show_curve(32, 24).get_xlabel()
+        'focus (m)'
+        """
+        stack, alignment = self.stack, self.alignment
+        depths = stack.depths if alignment is None else alignment.depths(stack)
+        return curve_plot(self.curve(x, y), depths, self.unit, axes)
+
+    @property
+    def height(self) -> NDArray[np.float32]:
+        """Height towards the lens in `unit`: the depth, or its negative where it is a distance."""
+        return self.depth if self.stack.inverted else -self.depth
+
+    @property
+    def frame_distance(self) -> float:
+        """Median distance of neighbouring frames in `unit`."""
+        focus = self.stack.focus
+        return 1.0 if focus is None else float(np.median(np.abs(np.diff(focus))))
+
+    @guarded
+    def fuse_channel(
+        self, stack: FocusStack, fusion: FuseParams | None = None, progress: Progress = silent
+    ) -> Fused:
+        """Fuse another channel or exposure of the same scene with the depth of this result.
+
+        Parameters
+        ----------
+        stack : FocusStack
+            As many frames of the same size; they are aligned as those of the result were.
+        fusion : FuseParams, optional
+            How far the depth is trusted; by default as for this result.
+        progress : callable
+            Listener.
+
+        Returns
+        -------
+        Fused
+            Image and source map.
+
+        Raises
+        ------
+        MixedFramesError
+            If the frames are not as many, or not of the same size.
+        """
+        given = self.original or self.stack
+        check_channel(stack, len(given), given.shape, "the depth")
+        if self.alignment is not None:
+            stack = self.alignment.apply(stack, self.params.area.box)
+        return fuse(stack, self.index, fusion or self.params.fusion, progress)
+
+    @guarded
+    def curve(self, x: int, y: int) -> Witness:
+        """Return the contrast of a pixel in every frame, and the model of it, as numbers.
+
+        Parameters
+        ----------
+        x, y : int
+            Column and row in the maps.
+
+        Returns
+        -------
+        Witness
+            ``contrast`` over the frames, ``model`` and the chosen ``index``.
+        """
+        height, width = self.index.shape
+        if not (0 <= x < width and 0 <= y < height):
+            raise ParameterError(
+                f"received the pixel ({x}, {y})",
+                f"expected column and row inside {width} × {height} pixels",
+            )
+        place = Place("", int(x), int(y))
+        return contrast_curves(self.stack, self.params, self.index, [place], self.findings)[0]
+
+    @guarded
     def save(
         self,
         folder: str | Path,
@@ -161,8 +398,9 @@ class Result:
         ``depth.tif`` (float32, opens calibrated in Fiji), ``confidence.tif``, ``uncertainty.tif``
         where the method knows it, ``fused.png`` (or ``fused.tif`` for floating-point frames),
         ``source.tif`` (frame numbers from 0), ``preview.png``, ``report.html``, ``mask.png`` where
-        a mask was given, and last ``run.json`` with every parameter: its presence means that the
-        folder is complete. Maps that do not fit into memory become tiled files instead.
+        a mask was given, ``moving.png`` where moving subjects were asked for, and last ``run.json``
+        with every parameter: its presence means that the folder is complete. Maps that do not fit
+        into memory become tiled files instead.
 
         Parameters
         ----------
@@ -242,7 +480,7 @@ class Result:
         files, shown = export.write_maps(place, maps, canvas, tiled_format)
         page = self.report(record, shown) if report else None
         preview = figures.preview(shown["depth"], self.unit)
-        files |= export.write_about(place, record, preview, page, self.counts)
+        files |= export.write_about(place, record, preview, page, self.counts, self.moving)
         ordered = {product: files[product] for product in export.RESULT_FILES if product in files}
         return Written(ordered, record, self.alignment, shown["depth"], shown["fused"])
 
@@ -291,11 +529,15 @@ class Result:
 
     def _witnesses(self, confidence: NDArray[np.float32], factor: int) -> list[Witness]:
         """Return contrast curves at chosen pixels, placed in maps that are smaller by a factor."""
-        seen = self.index[factor // 2 :: factor, factor // 2 :: factor]
+        seen = sampled(self.index, factor)
         seen = seen[: confidence.shape[0], : confidence.shape[1]]
         places = telling_places(seen, confidence[: seen.shape[0], : seen.shape[1]])
         fine = [
-            replace(place, x=factor * place.x + factor // 2, y=factor * place.y + factor // 2)
+            replace(
+                place,
+                x=min(factor * place.x + factor // 2, self.index.shape[1] - 1),
+                y=min(factor * place.y + factor // 2, self.index.shape[0] - 1),
+            )
             for place in places
         ]
         try:
@@ -309,11 +551,17 @@ class Result:
     ) -> dict[str, Any]:
         """Return what run.json says, as plain data."""
         original, about = self.original or self.stack, self._figures()
-        return run_record(self.stack, self.params, self.extent, about, command, asked) | {
+        made = run_record(self.stack, self.params, self.extent, about, command, asked)
+        if self.told is not None:
+            changed = ("command", "asked", "parameters", "depth", "confidence", "uncertainty")
+            made = dict(self.told) | {key: made[key] for key in changed}
+            return made | {"retouch": None if self.retouch is None else self.retouch.as_data()}
+        return made | {
             "input": export.describe_input(original),
             "alignment": None if self.alignment is None else self.alignment.record(original.names),
             "findings": self.findings,
             "solver": None if self.trace is None else self.trace.summary(),
+            "retouch": None if self.retouch is None else self.retouch.as_data(),
             "warnings": list(self.warnings),
             "seconds": round(self.seconds, 3) if timed else None,
         }

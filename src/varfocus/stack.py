@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,10 @@ from varfocus.errors import (
     UnreadableFrameError,
 )
 from varfocus.geometry import Rectangle
-from varfocus.units import METRES, PixelSize, convert, unit_name
+from varfocus.units import LENGTHS, METRES, PixelSize, checked_unit, convert
+
+FINEST_STEP = 2.0**-22
+"""Smallest step of the focus relative to the largest position: 4 steps of a float32 there."""
 
 FRAMES = "frames"
 """The unit of depth when no focus positions are known."""
@@ -156,7 +159,48 @@ class ArrayFrame:
         return self.pixels[rows, columns]
 
 
-@dataclass(frozen=True)
+@dataclass
+class HeldFrame:
+    """A frame that is decoded once, and kept until it is let go: from then on, no more."""
+
+    frame: Frame
+    pixels: NDArray[Any] | None = None
+    keeps: bool = True
+
+    @property
+    def name(self) -> str:
+        """Name of the frame."""
+        return self.frame.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the frame."""
+        return self.frame.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Number type of the frame."""
+        return self.frame.dtype
+
+    @property
+    def windowed(self) -> bool:
+        """Any part of an array can be had."""
+        return True
+
+    def read(self) -> NDArray[Any]:
+        """Return the pixels, decoded the first time."""
+        pixels = self.pixels
+        if pixels is None:
+            pixels = self.frame.read()
+            self.pixels = pixels if self.keeps else None
+        return pixels
+
+    def read_window(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """Return some of the pixels."""
+        return self.read()[rows, columns]
+
+
+@dataclass(frozen=True, repr=False)
 class FocusStack:
     """Frames of one scene, each focused at another distance.
 
@@ -201,6 +245,7 @@ class FocusStack:
         _check_frames(self.frames)
         if self.focus is not None:
             object.__setattr__(self, "focus", _checked_focus(self.focus, len(self.frames)))
+            object.__setattr__(self, "unit", checked_unit(self.unit))
 
     @classmethod
     def from_array(
@@ -247,6 +292,12 @@ class FocusStack:
             array = without_alpha(array)
         frames = [ArrayFrame(f"frame {k}", pixels) for k, pixels in enumerate(array)]
         return cls(frames).with_focus(focus, unit)
+
+    def __repr__(self) -> str:
+        about = "no focus positions"
+        if self.focus is not None:
+            about = f"focus from {self.focus[0]:g} to {self.focus[-1]:g} {self.unit}"
+        return f"<FocusStack: {len(self)} frames, {describe(self.frames[0])}, {about}>"
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -385,6 +436,18 @@ class FocusStack:
                 for future in pending:
                     future.cancel()
 
+    def held(self) -> FocusStack:
+        """Return the same stack, whose frames are decoded once and kept until `let_go`."""
+        if all(isinstance(frame, ArrayFrame) for frame in self.frames):
+            return self
+        return replace(self, frames=[HeldFrame(frame) for frame in self.frames])
+
+    def let_go(self) -> None:
+        """Give back the memory of held frames; they are decoded again whenever they are read."""
+        for frame in self.frames:
+            if isinstance(frame, HeldFrame):
+                frame.keeps, frame.pixels = False, None
+
     def reversed(self) -> FocusStack:
         """Return the same stack with the last frame first."""
         return replace(
@@ -412,7 +475,7 @@ class FocusStack:
         FocusStack
             The stack with the new positions.
         """
-        unit = unit and (unit_name(unit) or unit)
+        unit = None if unit is None else checked_unit(unit)
         if focus is None and unit is None:
             return self
         if focus is None and self.focus is None:
@@ -431,6 +494,34 @@ class FocusStack:
         if self.unit in METRES and unit in METRES:
             return replace(self, focus=convert(self.focus, self.unit, unit), unit=unit)
         return replace(self, unit=unit)  # one of them is only a name, without a known length
+
+    def without(self, numbers: Collection[int]) -> FocusStack:
+        """Return the stack without some of its frames.
+
+        Parameters
+        ----------
+        numbers : collection of int
+            Which, from 0.
+
+        Raises
+        ------
+        ParameterError
+            If there are no such frames.
+        """
+        odd = sorted(set(numbers) - set(range(len(self))))
+        if odd:
+            raise ParameterError(
+                f"received frame {odd[0]} to leave out",
+                f"expected frames from 0 to {len(self) - 1}",
+            )
+        kept = [k for k in range(len(self)) if k not in numbers]
+        files = tuple(self.files)
+        return replace(
+            self,
+            frames=[self.frames[k] for k in kept],
+            files=tuple(files[k] for k in kept) if len(files) == len(self) else files,
+            focus=None if self.focus is None else self.focus[kept],
+        )
 
     def cropped(self, box: tuple[int, int, int, int]) -> FocusStack:
         """Return a rectangle of every frame.
@@ -543,7 +634,7 @@ def describe(frame: Frame) -> str:
 def _checked_focus(focus: ArrayLike, n: int) -> NDArray[np.float64]:
     try:
         positions = np.asarray(focus, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise FocusPositionsError(
             f"received focus positions that are not numbers ({error})",
             "expected one number per frame",
@@ -557,6 +648,13 @@ def _checked_focus(focus: ArrayLike, n: int) -> NDArray[np.float64]:
         raise FocusPositionsError(
             "received focus positions that are NaN or infinite", "expected finite numbers"
         )
+    largest = float(np.abs(positions).max())
+    if largest not in LENGTHS:
+        raise FocusPositionsError(
+            f"received focus positions up to {largest:g}",
+            f"expected a largest one of {LENGTHS.low:g} to {LENGTHS.high:g}",
+            "Give them in another unit.",
+        )
     steps = np.diff(positions)
     if not ((steps > 0).all() or (steps < 0).all()):
         k = int(np.flatnonzero(steps * np.sign(positions[-1] - positions[0]) <= 0)[0])
@@ -565,5 +663,13 @@ def _checked_focus(focus: ArrayLike, n: int) -> NDArray[np.float64]:
             f"{positions[k + 1]:g}",
             "expected positions that strictly increase, or strictly decrease, over the stack",
             "Sort the frames by focus, and drop frames with equal positions.",
+        )
+    k = int(np.abs(steps).argmin())
+    if abs(steps[k]) < FINEST_STEP * largest:
+        raise FocusPositionsError(
+            f"focus positions of frames {k} and {k + 1} differ by {abs(steps[k]):g}, and the "
+            f"largest position is {largest:g}",
+            "expected steps that are not lost beside it in the 24 bits of a depth map",
+            "Count positions from the first frame.",
         )
     return positions

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import ParameterError
+from varfocus.ranges import Range, real
+from varfocus.text import shown
 
 METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "nm": 1e-9, "in": 0.0254}
 """Metres in one of each unit."""
@@ -31,6 +33,10 @@ _NAMES |= dict.fromkeys(("µm", "μm", "\\u00b5m", "micron", "microns"), "um")
 _NAMES |= dict.fromkeys(("inch", "inches"), "in")
 _LENGTH = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(\S+)")
 
+LENGTHS = Range(1e-12, 1e12)
+"""Numbers of a length, whatever the unit: beyond, products of a few of them leave a float32."""
+_UNIT = re.compile(r"[^\W_][\w /·.^*%°⁻-]{0,31}")
+
 Number = TypeVar("Number", float, NDArray[np.float64])
 
 
@@ -43,6 +49,29 @@ def unit_name(text: str) -> str | None:
     ('um', 'um', None)
     """
     return _NAMES.get(text.strip().lower())
+
+
+def checked_unit(text: object) -> str:
+    """Return how varfocus spells a unit, of length or not, or raise `ParameterError`.
+
+    Names of units go into files, pages and tables that others open, so they have an alphabet.
+
+    Examples
+    --------
+    >>> checked_unit("Micron"), checked_unit("mV/s")
+    ('um', 'mV/s')
+    """
+    if not isinstance(text, str) or not (is_unit(text.strip()) or unit_name(text)):
+        raise ParameterError(
+            f"received the unit {shown(text)}",
+            "expected a letter first, then letters, digits, spaces and / · . ^ * % ° -; 32 in all",
+        )
+    return unit_name(text) or text.strip()
+
+
+def is_unit(text: object) -> bool:
+    """Tell whether a text is the name of a unit, of length or not."""
+    return isinstance(text, str) and bool(_UNIT.fullmatch(text))
 
 
 def symbol(unit: str) -> str:
@@ -113,14 +142,13 @@ class PixelSize:
     unit: str
 
     def __post_init__(self) -> None:
-        if not all(math.isfinite(size) and size > 0 for size in (self.x, self.y)):
+        for axis in ("x", "y"):
+            size = real("pixel size", getattr(self, axis), LENGTHS)
+            object.__setattr__(self, axis, size)
+        if not isinstance(self.unit, str) or self.unit not in METRES:
             raise ParameterError(
-                f"received a pixel size of {self.x:g} × {self.y:g} {self.unit}",
-                "expected positive numbers",
-            )
-        if self.unit not in METRES:
-            raise ParameterError(
-                f"received a pixel size in {self.unit!r}", f"expected one of {', '.join(METRES)}"
+                f"received a pixel size in {shown(self.unit)}",
+                f"expected one of {', '.join(METRES)}",
             )
 
     def to(self, unit: str) -> PixelSize:
@@ -154,15 +182,18 @@ def parse_length(text: str, what: str = "a length") -> Length:
     """
     match = _LENGTH.fullmatch(text.strip())
     unit = unit_name(match.group(2)) if match else None
-    if match is None or unit is None or not math.isfinite(float(match.group(1))):
+    value = float(match.group(1)) if match else math.nan
+    if unit is None or not (value == 0 or abs(value) in LENGTHS):
         raise ParameterError(
-            f"received {what} {text!r}",
+            f"received {what} {shown(text)}",
             "expected a number and its unit, such as 2um, 0.5mm or 1e-3m",
             f"Units are {', '.join(METRES)}.",
         )
-    return Length(float(match.group(1)), unit)
+    return Length(value, unit)
 
 
+MOST_BYTES = 2**60
+"""Largest size that can be asked for: what a file can have."""
 _BYTES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BYTES |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
 
@@ -175,11 +206,11 @@ def parse_size(size: str) -> int:
     ParameterError
         If it is not a size.
     """
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([kmgt]?i?)b?\s*", size, re.IGNORECASE)
+    match = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]*)?)\s*([kmgt]?i?)b?\s*", size, re.IGNORECASE)
     unit = _BYTES.get(match.group(2).lower()) if match else None
-    if match is None or unit is None or float(match.group(1)) == 0:
+    if match is None or unit is None or not 1 <= float(match.group(1)) * unit <= MOST_BYTES:
         raise ParameterError(
-            f"received a size of {size!r}", "expected one such as 4GB, 500MB or 2GiB"
+            f"received a size of {shown(size)}", "expected one such as 4GB, 500MB or 2GiB"
         )
     return int(float(match.group(1)) * unit)
 

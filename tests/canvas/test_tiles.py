@@ -14,6 +14,7 @@ import tifffile
 from PIL import Image, ImageCms
 
 from command_line import varfocus, write_pictures
+from ghosts import ghostly_scene
 from result_folders import ROOM, in_small_tiles
 from varfocus import engine, plan, read_stack, reconstruct, reconstruct_into
 from varfocus.canvas import budget
@@ -89,6 +90,16 @@ def test_the_edge_stage_in_tiles(stack, tmp_path):
     whole = run(stack, plain())
     assert whole.findings["edges"] is not None, "the scene has no occlusion to speak of"
     done = in_small_tiles(stack, plain(), tmp_path)
+    as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
+    assert done.record["findings"] == whole.findings
+
+
+@needs_engine
+def test_the_second_look_in_tiles(tmp_path):
+    stack = ghostly_scene((190, 267), n=6).stack
+    whole = run(stack, plain(edges="off"))
+    assert whole.findings["reblur"]["changes"], "the scene has no ghosts"
+    done = in_small_tiles(stack, plain(edges="off"), tmp_path)
     as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
     assert done.record["findings"] == whole.findings
 
@@ -172,6 +183,7 @@ def test_a_coarser_level_knows_what_is_known():
 @pytest.fixture
 def small_plans(monkeypatch):
     """Let a small image be too large for a small memory."""
+    monkeypatch.setattr(plan, "_look", lambda *_: 0)  # it would be larger than these images
     monkeypatch.setattr(plan, "OVERHEAD", 0)
     monkeypatch.setattr(plan, "SIDES", (128,))
     monkeypatch.setattr(plan, "tile_bytes", lambda *_: ROOM)
@@ -285,6 +297,7 @@ OPTIONS = {
         {"window": 41, "median": 11},
         {"gauss_step": 1, "tv_weight": 0.5},
         {"measure": "ring-difference"},
+        {"guided": 11, "window": 3, "median": 5},
         {"measure": "sum-modified-laplacian"},
     ],
 }

@@ -138,7 +138,7 @@ def test_unknown_depth_is_that_of_the_nearest_pixel(made, tmp_path):
     ("out", "words"),
     [
         ("fused.jpg", ".png, .tif"),
-        ("fused", "ends in"),
+        ("fused.gif", "ends in"),
         ("frames/fused.png", "folder of the frames"),
     ],
 )

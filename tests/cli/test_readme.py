@@ -15,7 +15,9 @@ from varfocus.cli import COMMANDS, EXAMPLES, build
 from varfocus.simulation import simulate
 
 ROOT = Path(__file__).parents[2]
-TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+WRITTEN = ROOT / "docs" / "reference" / "commands"  # by `make docs`, from --help
+PAGES = [path for path in sorted((ROOT / "docs").rglob("*.md")) if WRITTEN not in path.parents]
+TEXTS = [ROOT / "README.md", *PAGES]
 
 
 def blocks(text: str) -> list[str]:
@@ -33,7 +35,7 @@ def in_passing(text: str) -> list[str]:
 
 def shown() -> dict[str, list[str]]:
     """Return all commands by the text that shows them, those of ``--help`` too."""
-    texts = {path.name: path.read_text(encoding="utf-8") for path in TEXTS}
+    texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in TEXTS}
     found = {name: blocks(text) + in_passing(text) for name, text in texts.items()}
     return found | {"--help": [line for lines in EXAMPLES.values() for line in lines]}
 
@@ -43,7 +45,7 @@ SHOWN = [(name, line) for name, lines in shown().items() for line in lines]
 
 @pytest.mark.parametrize(("name", "line"), SHOWN)
 def test_a_command_is_understood(name, line):
-    program, *words = shlex.split(line.replace("x,y,w,h", "1,2,30,40"))
+    program, *words = shlex.split(line.replace("x,y,w,h", "1,2,30,40").replace("$k", "1"))
     assert program == "varfocus"
     assert words[0] in COMMANDS, name
     understood(words)
@@ -62,6 +64,13 @@ def test_commands_are_found():
         understood(["depth", "shots/", "-o", "out/", "--alhpa", "3"])
 
 
+def section(heading: str) -> str:
+    """Return what README says below a heading."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (text,) = re.findall(rf"^## {heading}\n(.*?)^## ", readme, re.M | re.S)
+    return text
+
+
 @pytest.mark.parametrize(
     ("reader", "shape"),
     [("photographers", (72, 96)), ("microscopists", (210, 910))],  # they measure at column 900
@@ -72,11 +81,53 @@ def test_every_command_of_a_minute_works(reader, shape, tmp_path, monkeypatch, c
     for folder in ("shots", "red"):
         write_pictures(tmp_path / folder, frames)
     tifffile.imwrite(tmp_path / "zstack.tif", frames[..., 0])
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (section,) = re.findall(rf"^## A minute for {reader}\n(.*?)^## ", readme, re.M | re.S)
-    lines = blocks(section) + in_passing(section)
+    text = section(f"A minute for {reader}")
+    lines = blocks(text) + in_passing(text)
     assert len(lines) >= 5
     monkeypatch.chdir(tmp_path)
+    run(capsys, lines)
+    for code in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S):
+        exec(compile(code, f"README, {reader}", "exec"), {})
+
+
+def run(capsys, lines):
+    """Run commands one after the other; all must succeed."""
     for line in lines:
         said = varfocus(capsys, *shlex.split(line)[1:])
         assert said.code == 0, (line, said.err)
+
+
+@pytest.mark.slow
+def test_the_commands_for_researchers_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tifffile.imwrite(tmp_path / "rings.tif", simulate("cone", n=3).frames[1])
+    made = [
+        "varfocus",
+        "simulate",
+        "steps",
+        "-o",
+        "my_stack/",
+        "--frames",
+        "7",
+        "--size",
+        "64",
+        "48",
+    ]
+    run(capsys, [shlex.join(made)])
+    for k, line in enumerate(blocks(section("A minute for researchers"))):
+        place = [] if "-o" in line.split() else ["-o", f"out{k}/"]
+        quick = ["--quick"] if "table1" in line else []
+        run(capsys, [shlex.join([*shlex.split(line), *place, *quick])])
+
+
+def test_the_commands_for_many_stacks_work(tmp_path, monkeypatch, capsys):
+    """Waiting for an instrument, and a cluster, are tested with the batch itself."""
+    lines = blocks(section("Many stacks"))
+    waiting = {"--watch", "--follow", "--cluster"}
+    here = [line for line in lines if not waiting & set(line.split())]
+    assert len(here) == 2
+    write_pictures(tmp_path / "plates" / "a", simulate("steps", shape=(48, 64), n=5).frames)
+    (tmp_path / "manifest.csv").write_text("stack,name\nplates/a,again\n")
+    monkeypatch.chdir(tmp_path)
+    run(capsys, here)
+    assert (tmp_path / "results" / "again" / "run.json").is_file()

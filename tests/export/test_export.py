@@ -28,6 +28,7 @@ from varfocus.params import (
     ClassicParams,
     FuseParams,
     Params,
+    RetouchParams,
     SharpnessParams,
 )
 from varfocus.pipeline import run
@@ -147,7 +148,7 @@ def test_run_record_of_a_classical_run_with_defaults(frames, tmp_path):
     assert record["depth"]["unit"] == "frames"
     assert record["depth"]["direction"].startswith("grows from the first frame")
     assert Params.from_keywords(**record["parameters"]) == result.params
-    stages = (ClassicParams, AlignParams, FuseParams, AreaParams, SharpnessParams)
+    stages = (ClassicParams, AlignParams, FuseParams, AreaParams, SharpnessParams, RetouchParams)
     names = {f.name for stage in stages for f in fields(stage)}
     assert set(record["parameters"]) == {"method"} | names
 

@@ -13,6 +13,7 @@ from PIL import Image
 from PIL.BmpImagePlugin import BmpImageFile
 
 from image_samples import SAMPLES, by_pillow, by_tifffile, grey_png, noise, png_chunk, smooth
+from varfocus import files
 from varfocus.errors import (
     InputError,
     MixedFramesError,
@@ -315,7 +316,7 @@ def test_permission_denied(tmp_path, monkeypatch):
     def denied(*args, **kwargs):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(type(path), "open", denied)  # root may read everything
+    monkeypatch.setattr(files, "_opened", denied)  # root may read everything
     with pytest.raises(UnreadableFrameError, match="permission denied") as caught:
         read_stack(tmp_path)
     assert_ours(caught.value, path)
@@ -328,7 +329,7 @@ def test_failing_device(tmp_path, monkeypatch):
     def failing(*args, **kwargs):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(type(path), "open", failing)
+    monkeypatch.setattr(files, "_opened", failing)
     with pytest.raises(InputError, match="Input/output error") as caught:
         read_stack(tmp_path)
     assert_ours(caught.value, path)

@@ -7,6 +7,7 @@ from typing import Any
 
 from varfocus.batch.events import Attempt, Events, Outcome, Step
 from varfocus.batch.pool import Pool, Stopped, run_task
+from varfocus.bugs import ours
 
 
 class Local:
@@ -54,5 +55,5 @@ class Local:
 
 def failure(error: BaseException) -> dict[str, Any]:
     """Return the outcome of a task that met a bug."""
-    words = f"This is a bug in varfocus; please report it: {type(error).__name__}: {error}"
-    return {"status": "failed", "message": words, "exit_code": 1}
+    mine = ours(error)
+    return {"status": "failed", "message": str(mine), "exit_code": mine.exit_code}

@@ -18,6 +18,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from varfocus.batch.stacks import Stack
 from varfocus.errors import InputError, ParameterError
+from varfocus.files import read_text
 from varfocus.io.calibration import Focus
 from varfocus.job import Job
 from varfocus.params import STAGES, Limits, Params
@@ -62,7 +63,7 @@ def read_manifest(path: Path, common: Job) -> list[Stack]:
         If it cannot be read, naming the row and what is wrong with it.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}",
@@ -136,8 +137,12 @@ def _stack(path: Path, where: str, row: Mapping[str, Any], common: Job) -> Stack
         return Stack(
             _folder(name, source), with_options(common, str(path.parent / source), **values)
         )
-    except (ParameterError, TypeError) as error:
+    except TypeError as error:
         raise ParameterError(f"{path}, {where}: {error}") from error
+    except ParameterError as error:
+        raise ParameterError(
+            f"{path}, {where}: {error.received}", error.expected, error.remedy
+        ) from error
 
 
 def with_options(common: Job, *source: str, **values: Any) -> Job:

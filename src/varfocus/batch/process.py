@@ -15,7 +15,6 @@ import os
 import queue
 import shutil
 import time
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,6 @@ TOLD_EVERY = 0.2
 """Seconds between two reports of progress in one stage."""
 IDLE_SECONDS = 300
 """Seconds without work after which a process ends."""
-MESSAGE_LINES = 12
-"""Lines of a traceback that are passed on: the last ones say most."""
 
 Message = dict[str, Any]
 
@@ -65,6 +62,7 @@ def outcome(
         go away) or "lost" (worth another try); with ``facts`` or with ``message`` in the words of
         the command line and its ``exit_code``.
     """
+    from varfocus.bugs import ours
     from varfocus.errors import TooLargeError, VarfocusError
 
     try:
@@ -75,10 +73,9 @@ def outcome(
     except MemoryError as error:
         words = f"ran out of memory: {error}\nUse smaller frames, fewer workers, or more memory."
         return {"status": "lost", "message": words, "exit_code": TooLargeError.exit_code}
-    except Exception:
-        lines = traceback.format_exc().splitlines()[-MESSAGE_LINES:]
-        words = "\n".join(["This is a bug in varfocus; please report it:", *lines])
-        return {"status": "failed", "message": words, "exit_code": 1}
+    except Exception as error:
+        mine = ours(error)
+        return {"status": "failed", "message": str(mine), "exit_code": mine.exit_code}
     finally:
         shutil.rmtree(task["part"], ignore_errors=True)
 

@@ -18,11 +18,13 @@ from varfocus.errors import (
     VarfocusError,
 )
 from varfocus.export import RUN_RECORD
+from varfocus.files import open_regular, resolved
 from varfocus.io.border import border
 from varfocus.io.discover import find_files, natural_order
 from varfocus.io.formats import identify, identify_store, kind_of
 from varfocus.io.frames import probe_files
 from varfocus.job import Job
+from varfocus.simulation.folder import FRAMES_FOLDER, is_simulated, simulation_of
 
 LEAST_FRAMES = 3
 """Fewer pictures in a folder are not a stack."""
@@ -93,7 +95,7 @@ def find(roots: Sequence[str | Path], output: Path) -> Findings:
     if not found.places:
         raise NoFramesError(
             f"{', '.join(map(str, roots))}: no stack found"
-            + "".join(f"\n  {reason}" for reason in found.passed_over[:10]),
+            + "".join(f"; {reason}" for reason in found.passed_over[:10]),
             "expected folders of at least 3 frames, or files that hold a stack",
             "Give the folder above them, a pattern in quotes, or a manifest (CSV or JSON).",
         )
@@ -122,13 +124,13 @@ def walk(place: Path, output: Path, passed_over: list[str]) -> Iterator[Path]:
             place.stat()
             yield place
             return
-    seen, away = set[str](), output.resolve()
+    seen, away = set[str](), resolved(output)
     for folder, below, files in os.walk(place, followlinks=True):
         here = Path(folder)
-        if str(here.resolve()) in seen:  # a link to where we were
+        if str(resolved(here)) in seen:  # a link to where we were
             below.clear()
             continue
-        seen.add(str(here.resolve()))
+        seen.add(str(resolved(here)))
         if identify_store(here):
             below.clear()
             yield here
@@ -138,11 +140,15 @@ def walk(place: Path, output: Path, passed_over: list[str]) -> Iterator[Path]:
             for name in natural_order(
                 Path(name)
                 for name in below
-                if not name.startswith(".") and (here / name).resolve() != away
+                if not name.startswith(".") and resolved(here / name) != away
             )
         ]
         if RUN_RECORD in files:
             passed_over.append(f"{here}: holds results, as its {RUN_RECORD} shows")
+            continue
+        if is_simulated(here):  # beside its frames lie pictures of the truth
+            below.clear()
+            yield here / FRAMES_FOLDER
             continue
         stacks, reason = stacks_in(here)
         below[:] = [name for name in below if not identify_store(here / name)]
@@ -199,7 +205,7 @@ def _stacks_in(folder: Path, signature: int) -> tuple[list[Path], str]:
 def _pages(path: Path) -> int | None:
     """Return the number of frames of a picture file, None if it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             found = identify(file)
         if found is None or not found.multiple:
             return 1 if found else None
@@ -216,7 +222,7 @@ def _places(roots: Sequence[str | Path]) -> Iterator[tuple[Path, Path]]:
         path = Path(root)
         if not path.exists() and glob.has_magic(str(path)):
             fixed = Path(str(path)[: _first_magic(str(path))] + "x").parent
-            matches = [Path(name) for name in glob.glob(str(path), recursive=True)]  # noqa: PTH207
+            matches = _matching(path, fixed)
             if not matches:
                 raise NoFramesError(
                     f"{path}: matches nothing",
@@ -227,7 +233,16 @@ def _places(roots: Sequence[str | Path]) -> Iterator[tuple[Path, Path]]:
         elif path.is_dir() and len(roots) == 1:
             yield path, path
         else:
-            yield path, path.resolve().parent
+            yield path, resolved(path).parent
+
+
+def _matching(pattern: Path, fixed: Path) -> list[Path]:
+    """Return what a pattern matches below its part without wildcards."""
+    if "**" not in pattern.parts:
+        return [Path(name) for name in glob.glob(str(pattern))]  # noqa: PTH207
+    # Which follows no links to folders: a few of a folder to itself are millions of paths.
+    found = fixed.glob(str(pattern.relative_to(fixed)))
+    return [p for p in found if not any(n.startswith(".") for n in p.relative_to(fixed).parts)]
 
 
 def _first_magic(pattern: str) -> int:
@@ -247,7 +262,7 @@ class Names:
         The suffix stays where the name without it is taken.
         """
         if path not in self._names:
-            full = _inside(path, base)
+            full = _inside(simulation_of(path) or path, base)
             plain = full if path.is_dir() and not identify_store(path) else full.with_suffix("")
             more = (f"{full.as_posix()}_{k}" for k in itertools.count(2))
             names = itertools.chain([plain.as_posix(), full.as_posix()], more)
@@ -260,7 +275,7 @@ class Names:
 def _inside(path: Path, base: Path) -> Path:
     place, base = Path(os.path.abspath(path)), Path(os.path.abspath(base))  # noqa: PTH100 keeps links
     inside = place.relative_to(base) if place.is_relative_to(base) else Path(place.name)
-    return inside if inside.parts else Path(place.resolve().name or "stack")
+    return inside if inside.parts else Path(resolved(place).name or "stack")
 
 
 def keep_out(roots: Iterable[str | Path], output: Path) -> None:
@@ -272,7 +287,7 @@ def keep_out(roots: Iterable[str | Path], output: Path) -> None:
         If it is.
     """
     for root in roots:
-        if Path(root).is_dir() and Path(root).resolve() == output.resolve():
+        if Path(root).is_dir() and resolved(root) == resolved(output):
             raise OutputError(
                 f"received {output} as output and as the place of the stacks",
                 "expected another folder for the results",

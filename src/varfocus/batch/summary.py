@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import json
 import os
@@ -15,6 +14,9 @@ from urllib.parse import quote
 
 from varfocus.export import as_json, describe_software
 from varfocus.export.atomic import write_atomically
+from varfocus.export.page import fact_cells, html_page
+from varfocus.files import read_text
+from varfocus.text import cell, escaped
 
 FILES = ("summary.csv", "summary.json", "summary.html")
 
@@ -145,7 +147,8 @@ class Summary:
         table.writeheader()
         for entry in self.entries:
             warnings = " | ".join(entry["warnings"] or ())
-            table.writerow({**entry, "warnings": warnings})
+            row = {**entry, "warnings": warnings}
+            table.writerow({column: cell(value) for column, value in row.items()})
         return text.getvalue().encode(errors="backslashreplace")
 
     def _page(self) -> bytes:
@@ -154,32 +157,19 @@ class Summary:
         counts = self.counts
         total = sum(counts.values())
         title = f"{total} stack{'s' * (total != 1)}"
-        return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; \
-style-src 'unsafe-inline'">
-<title>{title} · varfocus</title>
-<style>{style}{own}</style>
-</head>
-<body>
-<header>
+        body = f"""<header>
 <div class="brand">varfocus batch</div>
 <h1>{title}</h1>
-<p class="lead">{_e(in_words(counts))}</p>
+<p class="lead">{escaped(in_words(counts))}</p>
 {self._facts()}
 </header>
 <main>
 {_failures(self.failures)}
 {self._gallery()}
 </main>
-<footer>Made by varfocus {_e(describe_software()["varfocus"])}. All stacks are in summary.csv and
-summary.json; each has a folder of its own beside this page.</footer>
-</body>
-</html>
-""".encode(errors="backslashreplace")
+<footer>Made by varfocus {escaped(describe_software()["varfocus"])}. All stacks are in
+summary.csv and summary.json; each has a folder of its own beside this page.</footer>"""
+        return html_page(f"{title} · varfocus", style + own, body)
 
     def _facts(self) -> str:
         finished = [e for e in self.entries if e["status"] != "failed"]
@@ -193,11 +183,7 @@ summary.json; each has a folder of its own beside this page.</footer>
         warned = sum(bool(e["warnings"]) for e in finished)
         if warned:
             facts.append(("With warnings", f"{warned}", ""))
-        cells = "".join(
-            f"<div><dt>{_e(name)}</dt><dd>{_e(value)} <small>{_e(small)}</small></dd></div>"
-            for name, value, small in facts
-        )
-        return f'<dl class="facts">{cells}</dl>'
+        return fact_cells(facts)
 
     def _gallery(self) -> str:
         numbers = [n for n in sorted(self._entries) if self._entries[n]["status"] != "failed"]
@@ -240,8 +226,8 @@ def _failures(entries: list[dict[str, Any]]) -> str:
     if not entries:
         return ""
     rows = "".join(
-        f"<tr><th scope='row'>{_e(entry['name'])}</th>"
-        f"<td><pre>{_e(entry['message'])}</pre></td></tr>"
+        f"<tr><th scope='row'>{escaped(entry['name'])}</th>"
+        f"<td><pre>{escaped(entry['message'])}</pre></td></tr>"
         for entry in entries[:SHOWN_RESULTS]
     )
     more = len(entries) - SHOWN_RESULTS
@@ -254,7 +240,7 @@ def _failures(entries: list[dict[str, Any]]) -> str:
 def _card(output: Path, entry: dict[str, Any], pictures: list[str] | tuple[()]) -> str:
     report = (output / entry["name"] / "report.html").is_file()
     link = quote(os.fsencode(f"{entry['name']}/{'report.html' if report else 'preview.png'}"))
-    name = _e(entry["name"])
+    name = escaped(entry["name"])
     shown = "".join(
         f'<img src="{uri}" loading="lazy" alt="{what} of {name}">'
         for uri, what in zip(pictures, ("All-in-focus image", "Depth"), strict=False)
@@ -263,22 +249,18 @@ def _card(output: Path, entry: dict[str, Any], pictures: list[str] | tuple[()]) 
     if entry["minimum"] is not None:
         span = f"{entry['minimum']:.4g} … {entry['maximum']:.4g} {entry['unit']}, "
     size = f"{entry['frames']} frames of {entry['width']}×{entry['height']}"
-    warnings = "".join(f"<li>{_e(text)}</li>" for text in entry["warnings"] or ())
+    warnings = "".join(f"<li>{escaped(text)}</li>" for text in entry["warnings"] or ())
     notes = f"<ul>{warnings}</ul>" if warnings else ""
     return f"""<figure class="card">
-<a class="thumbs" href="{_e(link)}">{shown}</a>
-<figcaption><b><a href="{_e(link)}">{name}</a></b><br>{_e(span + size)}<br>
-{_e(result_words(entry))}{notes}</figcaption></figure>"""
+<a class="thumbs" href="{escaped(link)}">{shown}</a>
+<figcaption><b><a href="{escaped(link)}">{name}</a></b><br>{escaped(span + size)}<br>
+{escaped(result_words(entry))}{notes}</figcaption></figure>"""
 
 
 def _seconds_of_earlier(path: Path) -> dict[str, float]:
     """Return how long each stack took in an earlier run, as far as its summary says."""
     try:
-        stacks = json.loads(path.read_text(encoding="utf-8"))["stacks"]
+        stacks = json.loads(read_text(path))["stacks"]
         return {entry["name"]: entry["seconds"] for entry in stacks if entry["seconds"]}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
-
-
-def _e(text: object) -> str:
-    return html.escape(str(text))

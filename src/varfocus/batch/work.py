@@ -22,6 +22,7 @@ from varfocus.canvas.budget import allowed_bytes
 from varfocus.errors import ParameterError
 from varfocus.job import Job
 from varfocus.params import Resources
+from varfocus.simulation.folder import FOCUS_FILE, simulation_of
 from varfocus.units import parse_size, size_words
 
 if TYPE_CHECKING:
@@ -180,8 +181,15 @@ def plan(
 
 
 def stack_at(path: Path, name: str, common: Job) -> Stack:
-    """Return the stack at a place, with the options of all."""
-    return Stack(name, replace(common, source=(str(path),)))
+    """Return the stack at a place, with the options of all.
+
+    The frames of a simulated stack bring their focus positions, unless the options say otherwise.
+    """
+    job, given = replace(common, source=(str(path),)), common.focus
+    simulated = simulation_of(path)
+    if simulated is not None and given.z_step is None and given.focus_distances is None:
+        job = replace(job, focus=replace(given, focus_distances=simulated / FOCUS_FILE))
+    return Stack(name, job)
 
 
 def _distinct(stacks: Sequence[Stack]) -> None:

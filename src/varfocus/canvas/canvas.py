@@ -84,7 +84,7 @@ class Canvas(Protocol):
         """Return `numpy.percentile` of all values above zero; 0 if there are none."""
 
     def median(self, values: NDArray[np.float32]) -> float:
-        """Return `numpy.median` of values that are all above zero."""
+        """Return `numpy.median` of the values, all above zero; NaN is left out."""
 
     def drop(self, *maps: Array) -> None:
         """Give back the disk space of arrays that are not used any more."""
@@ -139,8 +139,9 @@ class Whole:
         return float(np.percentile(alive, share, method=rank)) if alive.size else 0.0
 
     def median(self, values: NDArray[np.float32]) -> float:
-        """Return `numpy.median`."""
-        return float(np.median(values))
+        """Return `numpy.median` of what is not NaN."""
+        alive = values[np.isfinite(values)]
+        return float(np.median(alive)) if alive.size else 0.0
 
     def drop(self, *maps: Array) -> None:
         """Do nothing: arrays in memory vanish when nobody refers to them."""

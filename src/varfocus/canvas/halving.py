@@ -35,3 +35,22 @@ def halved(image: NDArray[Any], numbers: bool = False) -> NDArray[Any]:
     total = sum(np.nan_to_num(c, nan=0.0) for c in corners)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.divide(total, known), image.dtype)
+
+
+def sampled(image: NDArray[Any], step: int) -> NDArray[Any]:
+    """Return one pixel of every ``step × step``, the middle one; at least one, however narrow.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W) or (H, W, C)
+        Not empty.
+    step : int
+        At least 1.
+
+    Returns
+    -------
+    ndarray of shape (about H/step, about W/step) or (…, …, C)
+        A view.
+    """
+    rows, columns = (slice(min(step, n) // 2, None, step) for n in image.shape[:2])
+    return image[rows, columns]

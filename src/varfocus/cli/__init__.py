@@ -12,7 +12,7 @@ import re
 import signal
 import sys
 import threading
-import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -23,14 +23,15 @@ from rich.console import Console
 from rich.markup import escape
 
 import varfocus
-from varfocus.errors import TooLargeError, UsageError, VarfocusError
+from varfocus.bugs import ours
+from varfocus.errors import UsageError
 
 COMMANDS = {
     "depth": "Turn a focus stack into a depth map and an all-in-focus image.",
     "batch": "Process many stacks unattended, here or on a cluster.",
     "export": "Make meshes, depth maps and metrology files from a result.",
     "measure": "Measure roughness, profiles and steps of a result.",
-    "animate": "Make a rocking view of a result, or a sweep through focus.",
+    "animate": "Make a rocking or stereo view of a result, or a sweep through focus.",
     "fuse": "Make one picture with everything in focus, and nothing else.",
     "align": "Align the frames of a focus stack and write them.",
     "compare": "Show the paper's comparison of methods on a focus stack.",
@@ -48,6 +49,7 @@ EXAMPLES = {
     "depth": (
         "varfocus depth shots/ -o out/",
         "varfocus depth zstack.tif -o out/ --z-step 2um --alpha 1/16",
+        "varfocus depth incoming/ -o out/ --follow --frames 30",
     ),
     "batch": (
         "varfocus batch plates/ -o results/",
@@ -58,31 +60,40 @@ EXAMPLES = {
     "export": (
         "varfocus export out/ -o part.glb part.stl",
         "varfocus export out/ -o part.x3p --pixel-size 0.5um",
+        "varfocus export out/ -o print.stl --solid --print-size 80",
     ),
     "measure": (
         "varfocus measure out/",
         "varfocus measure out/ --line 10,200,900,200 --width 5",
         "varfocus measure out/ --step 10,10,80,80 200,10,80,80",
+        "varfocus measure out/ --shapes shapes.json -o table.csv",
     ),
     "animate": (
         "varfocus animate out/ -o rocking.webp",
         "varfocus animate shots/ -o sweep.mp4 --seconds 4",
+        "varfocus animate out/ -o anaglyph.png",
     ),
     "fuse": (
         "varfocus fuse shots/ -o fused.jpg",
         "varfocus fuse infrared/ -o infrared.png --apply-depth out/",
+        "varfocus fuse shots/ -o slabs/ --slab-size 10 --slab-overlap 3",
     ),
     "align": (
         "varfocus align shots/ -o aligned/",
         "varfocus align infrared/ -o aligned_ir/ --transforms-from aligned/",
     ),
     "compare": ('varfocus compare "shots/*.jpg" -o comparison.png --alpha 1/12 1/4 1/28',),
-    "simulate": ("varfocus simulate cone --texture photo.png -o stack/",),
+    "simulate": (
+        "varfocus simulate cone --texture photo.png -o stack/",
+        "varfocus simulate photo/ -o stack/ --aperture hexagon --grain 0.01 --jpeg 90",
+    ),
     "reproduce": ("varfocus reproduce --quick", "varfocus reproduce table1 --texture rings.tif"),
     "evaluate": (
         "varfocus evaluate --quick",
         'varfocus evaluate --scenes "cone*" steps --methods robust',
         "varfocus evaluate my_stack/ --scenes none -o mine/",
+        "varfocus evaluate --pictures pictures/ --split test --crop 256",
+        "varfocus evaluate --benchmark lightfield 4d-light-fields/",
     ),
     "info": ("varfocus info shots/",),
     "app": ("varfocus app shots/", "varfocus app result/", "varfocus app"),
@@ -91,7 +102,6 @@ EXAMPLES = {
 READING = ("depth", "batch", "fuse", "align", "compare", "evaluate", "info", "app")
 """Commands that are given frames."""
 
-BUG_EXIT_CODE = 1
 INTERRUPTED_EXIT_CODE = 130
 TERMINATED_EXIT_CODE = 143
 
@@ -202,6 +212,8 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     words = sys.argv[1:] if arguments is None else arguments
+    if arguments is None and not sys.warnoptions:  # a program of its own: what NumPy notes is ours
+        warnings.simplefilter("ignore", RuntimeWarning)
     try:
         with _ends_tidily():
             build(words[0] if words else None)(
@@ -221,33 +233,16 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        return _report(_ours(error), console)
+        return _report(error, console)
     return 0
 
 
-def _ours(error: Exception) -> Exception:
-    """Translate what other libraries raise for things a user did."""
-    if isinstance(error, CycloptsError):
-        return UsageError(str(error), "", "Try --help.")
-    if isinstance(error, MemoryError):
-        return TooLargeError(
-            f"ran out of memory: {error}",
-            "expected a job that fits",
-            "Use smaller or fewer frames, or close other programs.",
-        )
-    return error
-
-
 def _report(error: Exception, console: Console) -> int:
-    if not isinstance(error, VarfocusError):
-        console.print(escape(traceback.format_exc()))
-        console.print(
-            "[red]This is a bug in varfocus.[/red] Please report it with the lines above."
-        )
-        return BUG_EXIT_CODE
-    from varfocus.cli.console import harmless
-
-    first, *rest = harmless(str(error)).splitlines()
+    """Print an error, whatever it is, and return its exit code."""
+    if isinstance(error, CycloptsError):
+        error = UsageError(" ".join(str(error).split()), "", "Try --help.")
+    error = ours(error)
+    first, *rest = str(error).splitlines()
     console.print(f"[red]error:[/red] {escape(first)}")
     for line in rest:
         console.print(f"       {escape(line)}")

@@ -14,7 +14,7 @@ from varfocus.cli.console import Narrator, Talk, TalkOptions
 from varfocus.cli.options import AlignOptions, ResourceOptions, called_as
 from varfocus.cli.source import FocusOptions, Frames, load
 from varfocus.errors import UsageError
-from varfocus.export.atomic import prepare_folder, write_atomically
+from varfocus.export.atomic import prepare_folder, remove, write_atomically
 from varfocus.export.result_files import picture_suffix
 from varfocus.io.calibration import Focus
 from varfocus.io.metadata import read_metadata
@@ -79,7 +79,7 @@ def align(
     keep_apart(output, stack)
     names = file_names(stack)
     prepare_folder(output, [*names, export.RUN_RECORD], overwrite)
-    (output / export.RUN_RECORD).unlink(missing_ok=True)
+    remove(output / export.RUN_RECORD)
     with narrator.bars() as progress, engine.use_threads(resources.threads):
         aligned, found = align_stack(stack, options, progress)
         used = [found.order[int(rank)] for rank in found.ranks]

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -30,13 +30,16 @@ def app(
     *source: Annotated[str, Parameter(name="FRAMES")],
     port: int = 0,
     browser: bool = True,
+    sessions: Path | None = None,
+    listen: str = LOOPBACK,
     focus: FocusOptions = Focus(),
     talk: TalkOptions = Talk(),
 ) -> None:
     """Open a page in the browser to see, probe and steer a reconstruction.
 
-    The page is served to this machine only, under an address with a secret token that is printed.
-    Ctrl-C ends it, and nothing is left behind but what was downloaded.
+    The page answers this machine only, under an address with a secret token that is printed.
+    Ctrl-C ends it. The work is kept as it goes, in a folder that nobody else can read, and goes on
+    when the same frames are given again, or when it is chosen on the page.
 
     Parameters
     ----------
@@ -47,12 +50,18 @@ def app(
         Port on 127.0.0.1; by default any that is free.
     browser
         Open the page in the browser.
+    sessions
+        Folder in which the work is kept; by default one of your own for all of varfocus.
+    listen
+        Address to listen on. In a container it has to be 0.0.0.0, with the port published to the
+        same one of 127.0.0.1: the page answers to no other name than 127.0.0.1 and localhost.
     """
     try:
         import uvicorn
 
         from varfocus.app.guard import new_token
         from varfocus.app.server import Page, application, static_folder
+        from varfocus.app.sessions import Door, Shelf, default_root
     except ImportError as error:
         raise UsageError(
             f"the page needs the package {error.name}",
@@ -71,12 +80,22 @@ def app(
         content = load_result(source[0])
     elif source:
         content = load(list(source), focus, narrator)
-    listener = _listen(port)
-    address = f"{LOOPBACK}:{listener.getsockname()[1]}"
-    token = new_token()
+    shelf = Shelf(sessions or default_root())
+    # A tab that is still open finds the page again: same port, same token.
+    last = shelf.door()
+    listener, token = None, new_token()
+    if last is not None and port in (0, last.port):
+        with suppress(OutputError):  # another varfocus is there
+            listener, token = _listen(listen, last.port), last.token
+    if listener is None:
+        listener = _listen(listen, port)
+    door_now = Door(listener.getsockname()[1], token)
+    if last is None or door_now.token == last.token or not _taken(last.port):
+        shelf.remember(door_now)
+    address = f"{LOOPBACK}:{door_now.port}"
     hosts = (address, address.replace(LOOPBACK, "localhost"))
     url = f"http://{address}/?token={token}"
-    page = Page(content, source, focus)
+    page = Page(content, source, focus, shelf)
     server = uvicorn.Server(
         uvicorn.Config(
             application(page, token, hosts),
@@ -114,20 +133,26 @@ def doorway(url: str) -> Iterator[str]:
         yield path.as_uri()
 
 
-def _listen(port: int) -> socket.socket:
+def _taken(port: int) -> bool:
+    """Tell whether a program listens on a port."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex((LOOPBACK, port)) == 0
+
+
+def _listen(address: str, port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     # A port must be ours alone. Elsewhere SO_REUSEADDR only spares the wait after the last use; on
     # Windows it would let another program share the port, which this other option forbids.
     exclusive = getattr(socket, "SO_EXCLUSIVEADDRUSE", None)
     listener.setsockopt(socket.SOL_SOCKET, exclusive or socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((LOOPBACK, port))
+        listener.bind((address, port))
         listener.listen()  # whoever reads the address may come before the server is up
     except (OSError, OverflowError) as error:
         listener.close()
         raise OutputError(
-            f"port {port} cannot be used: {getattr(error, 'strerror', None) or error}",
-            "expected a free port above 1023",
-            "Leave --port out to take any free one.",
+            f"port {port} cannot be used on {address}: {getattr(error, 'strerror', None) or error}",
+            "expected a free port above 1023, and an address of this machine",
+            "Leave --port and --listen out to take any free port of 127.0.0.1.",
         ) from error
     return listener

@@ -35,10 +35,10 @@ def compare(
     """Show classical maps, the variational method and TV denoising side by side.
 
     One picture as in figures 4 and 5 of the paper: a frame, MLAP 9×9, MLAP 41×41 with an 11×11
-    median, three values of α, the classical map denoised by total variation at two weights, and
-    last the robust method, the default of varfocus depth. All see the same frames, aligned as
-    varfocus depth would. Where the truth is known, varfocus
-    evaluate measures them.
+    median, three values of α, the classical map denoised by total variation at two weights; then
+    contrast averaged by a guided filter, MLAP and the ring difference of Surh et al., and last the
+    robust method, the default of varfocus depth. All see the same frames, aligned as varfocus depth
+    would. Where the truth is known, varfocus evaluate measures them.
 
     Parameters
     ----------
@@ -65,7 +65,10 @@ def compare(
             alpha or comparison.ALPHAS,
             tv_weight,
             progress=progress,
-            others={"robust": Params.from_keywords("robust")},
+            others={
+                words: comparison.named(name) for name, words in comparison.VARIANT_WORDS.items()
+            }
+            | {"robust": comparison.named("robust")},
         )
     narrator.say(alignment.summary())
     for warning in alignment.warnings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,7 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 
 from varfocus.progress import Progress, silent
+from varfocus.text import as_json, harmless
 
 NAME_WIDTH = 32
 """Letters of a job's name beside its bar."""
@@ -64,22 +64,22 @@ class Narrator:
     def say(self, text: str) -> None:
         """Tell the user what is going on."""
         if not self._talk.quiet:
-            self._console.print(escape(harmless(text)))
+            self._console.print(escape(harmless(text, lines=True)))
 
     def warn(self, text: str) -> None:
         """Tell the user what is doubtful; said even when quiet."""
-        self._console.print(f"[yellow]warning:[/yellow] {escape(harmless(text))}")
+        self._console.print(f"[yellow]warning:[/yellow] {escape(harmless(text, lines=True))}")
 
     def fail(self, text: str) -> None:
         """Tell the user what went wrong with a part of the work; said even when quiet."""
-        self._console.print(f"[red]failed:[/red] {escape(text)}")
+        self._console.print(f"[red]failed:[/red] {escape(harmless(text, lines=True))}")
 
     def result(self, text: str, data: dict[str, Any]) -> None:
         """Print the outcome for people, or for programs with ``--json``."""
         if self._talk.json:
-            sys.stdout.write(json_module.dumps(data, indent=2, ensure_ascii=False) + "\n")
+            sys.stdout.write(as_json(data) + "\n")
         elif not self._talk.quiet:
-            sys.stdout.write(harmless(text.rstrip("\n")) + "\n")
+            sys.stdout.write(harmless(text.rstrip("\n"), lines=True) + "\n")
 
     @contextmanager
     def bars(self) -> Iterator[Progress]:
@@ -153,7 +153,7 @@ class Board:
             if len(self._each) >= self._most:
                 return  # more than the terminal has lines
             shown = name if len(name) <= NAME_WIDTH else "…" + name[1 - NAME_WIDTH :]
-            self._each[name] = self._bars.add_task(escape(shown), total=None, about=stage)
+            self._each[name] = self._bars.add_task(escape(harmless(shown)), total=None, about=stage)
         self._bars.update(self._each[name], completed=done, total=total, about=stage)
 
     def remove(self, name: str) -> None:
@@ -162,16 +162,9 @@ class Board:
             self._bars.remove_task(self._each.pop(name))
 
 
-def harmless(text: str) -> str:
-    """Return text in which control characters show: a file's name could steer the terminal."""
-    return "".join(
-        letter if letter.isprintable() or letter in "\n\t" else ascii(letter)[1:-1]
-        for letter in text
-    )
-
-
 def table(rows: Sequence[tuple[str, ...]]) -> str:
-    """Return rows as aligned plain text."""
+    """Return rows as aligned plain text; names in them may break no line."""
+    rows = [tuple(map(harmless, row)) for row in rows]
     widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

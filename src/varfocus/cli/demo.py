@@ -82,7 +82,7 @@ def _listed() -> list[tuple[str, ...]]:
     made = export.file_names(np.dtype(np.uint8))
     return [
         ("", COMPARISON, "frames, depth, confidence and fused image beside the truth"),
-        *(("", made[name], about) for name, about in export.RESULT_FILES.items() if name != "mask"),
+        *(("", made[name], about) for name, about in export.RESULT_FILES.items() if name in made),
         ("", "stack/", f"the {FRAMES} simulated photographs, and the truth"),
     ]
 

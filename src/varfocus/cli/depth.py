@@ -3,21 +3,57 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.cli.options import JobOptions, ResourceOptions, called_as
 from varfocus.cli.source import Frames, load
-from varfocus.errors import ParameterError
+from varfocus.errors import InputError, ParameterError
+from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.direction import direction_in_words
-from varfocus.export.result_files import RESULT_FILES
-from varfocus.job import produce
+from varfocus.export.result_files import RESULT_FILES, every_name
+from varfocus.files import read_text
+from varfocus.follow import LEAST, LIVE, Live, arriving
+from varfocus.job import Job, keep_apart_from, produce
 from varfocus.params import Params, Resources
 from varfocus.result import Written
+
+
+@dataclass(frozen=True)
+class Follow:
+    """How frames are waited for.
+
+    Parameters
+    ----------
+    follow
+        Wait for frames that a camera is still writing into the folder: a preview, live.png, after
+        every frame, and the result when all are there.
+    frames
+        With --follow: how many frames there will be.
+    settle
+        With --follow, where their number is not known: seconds without a new frame after which the
+        stack is complete.
+    """
+
+    follow: Annotated[bool, Parameter(negative=())] = False
+    frames: int | None = None
+    settle: float = 15.0
+
+    def __post_init__(self) -> None:
+        if self.frames is not None and not self.follow:
+            raise ParameterError("received --frames without --follow", "expected both or neither")
+        if self.frames is not None and self.frames < LEAST:
+            raise ParameterError(f"received --frames {self.frames}", f"expected at least {LEAST}")
+        if not self.settle > 0:
+            raise ParameterError(f"received --settle {self.settle}", "expected a number above 0")
+
+
+FollowOptions = Annotated[Follow, Parameter(name="*", group=Group("Live", sort_key=0.5))]
 
 
 def depth(
@@ -27,6 +63,7 @@ def depth(
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     params: Path | None = None,
+    live: FollowOptions = Follow(),
     options: JobOptions = JobOptions(),
     resources: ResourceOptions = Resources(),
     talk: TalkOptions = Talk(),
@@ -53,6 +90,9 @@ def depth(
     if params is not None:
         chosen = _recorded(params, chosen)
     job = options.job(tuple(source), chosen)
+    if live.follow:
+        prepare_folder(output, every_name(), overwrite)
+        _follow(source, output, job, live, resources, narrator)
     stack = load(source, options.focus, narrator)
     with narrator.bars() as progress:
         written = produce(
@@ -65,6 +105,7 @@ def depth(
             progress=progress,
             say=narrator.say,
         )
+    (output / LIVE).unlink(missing_ok=True)
     if written.alignment is not None:
         narrator.say(written.alignment.summary())
     direction = direction_in_words(written.record.get("findings"))
@@ -73,6 +114,32 @@ def depth(
     for warning in written.record["warnings"]:
         narrator.warn(warning)
     narrator.result(_summary(written), written.record)
+
+
+def _follow(
+    source: list[str],
+    output: Path,
+    job: Job,
+    live: Follow,
+    resources: Resources,
+    narrator: Narrator,
+) -> None:
+    """Wait for the frames of a stack, and show what there is of it so far."""
+    if len(source) != 1 or Path(source[0]).is_file():
+        raise ParameterError(
+            f"received --follow with {' '.join(source)}", "expected the folder that is written into"
+        )
+    folder = Path(source[0])
+    keep_apart_from(output, [folder])
+    narrator.say(f"Waiting for frames in {folder}.")
+    previews = Live(job.params, job.focus, resources)
+    for files in arriving(folder, frames=live.frames, settle=live.settle):
+        try:
+            write_atomically(output / LIVE, previews.preview(files))
+        except InputError as error:  # what is wrong now may be complete with the next frame
+            narrator.warn(f"{len(files)} frames, no preview: {error}")
+        else:
+            narrator.say(f"{len(files)} frames: {output / LIVE}")
 
 
 def _summary(written: Written) -> str:
@@ -95,7 +162,7 @@ def _recorded(path: Path, given: Params) -> Params:
             "expected either the parameters of an earlier run, or new ones",
         )
     try:
-        recorded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["parameters"]
+        recorded: dict[str, Any] = json.loads(read_text(path))["parameters"]
         return Params.from_keywords(**recorded)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         if isinstance(error, ParameterError):

@@ -9,13 +9,22 @@ from cyclopts import Group, Parameter
 
 from varfocus.cli.console import Narrator, Talk, TalkOptions, table
 from varfocus.cli.measure import parse_region
+from varfocus.errors import ParameterError
 from varfocus.export.atomic import prepare_folder, write_atomically
-from varfocus.export.products import Calibration, Shape, make_product, product_of
+from varfocus.export.products import (
+    Calibration,
+    PictureShape,
+    Shape,
+    make_product,
+    product_of,
+)
 from varfocus.export.saved import load_result
 
 OUTPUT = Parameter(name=["--output", "-o"], consume_multiple=True, negative=())
 CALIBRATION = Parameter(name="*", negative=(), group=Group("True size", sort_key=1))
-SURFACE = Parameter(name="*", group=Group("Surface", sort_key=2))
+SURFACE = Parameter(name="*", negative=(), group=Group("Surface", sort_key=2))
+
+PICTURE = Parameter(name="*", group=Group("Picture", sort_key=3))
 
 
 def export(
@@ -27,13 +36,15 @@ def export(
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     calibration: Annotated[Calibration, CALIBRATION] = Calibration(),
     surface: Annotated[Shape, SURFACE] = Shape(),
+    picture: Annotated[PictureShape, PICTURE] = PictureShape(),
     talk: TalkOptions = Talk(),
 ) -> None:
     """Make files for other programs from the result of an earlier run.
 
-    The suffix chooses the format: .glb (textured mesh, metres, y up), .stl and .obj (meshes,
-    millimetres), .ply (coloured points, millimetres), .png (16 bit, 0 = unknown, scale in its
-    text), .pfm, .exr, .npz, .x3p (ISO 25178-72) and .gsf (Gwyddion).
+    The suffix chooses the format: .jpg and .tif (the all-in-focus image, 8 and 16 bit), .glb
+    (textured mesh, metres, y up), .stl and .obj (meshes, millimetres), .ply (coloured points,
+    millimetres), .png (16-bit depth, 0 = unknown, scale in its text), .pfm, .exr, .npz, .x3p
+    (ISO 25178-72), .gsf (Gwyddion), and .zip (the whole result, with the most useful of these).
 
     Meshes leave out unknown pixels and are torn at depth jumps. x, y and z point to the right, up
     the picture, and towards the lens; the projection is parallel, without perspective.
@@ -50,13 +61,15 @@ def export(
         Replace files that exist.
     """
     narrator = Narrator(talk)
+    if surface.solid and not any(path.suffix.lower() in (".stl", ".zip") for path in output):
+        raise ParameterError("received --solid without a .stl file", "expected one to print")
     for path in output:
         product_of(path)
         prepare_folder(path.parent, [path.name], overwrite)
     saved = load_result(result, parse_region(region, "--region") if region else None)
     made: list[dict[str, Any]] = []
     # Everything is made before anything is written: a refused format leaves nothing behind.
-    files = [(path, *make_product(saved, path, calibration, surface)) for path in output]
+    files = [(path, *make_product(saved, path, calibration, surface, picture)) for path in output]
     for path, content, scale in files:
         write_atomically(path, content)
         made.append(

@@ -24,6 +24,7 @@ from varfocus.params import (
     Method,
     Params,
     Resources,
+    RetouchParams,
     RobustParams,
     SharpnessParams,
     SolverParams,
@@ -46,6 +47,7 @@ CONTRAST = Parameter(name="*", group=_group("Method “paper”: contrast", 3))
 MINIMISATION = Parameter(name="*", group=_group("Method “paper”: minimisation", 4))
 CLASSIC = Parameter(name="*", group=_group("Method “classic”", 5))
 FuseOptions = Annotated[FuseParams, Parameter(name="*", group=FUSION_GROUP)]
+RetouchOptions = Annotated[RetouchParams, Parameter(name="*", group=_group("Retouching", 6.5))]
 KeepGps = Annotated[bool, Parameter(negative=(), group=FUSION_GROUP)]
 ResourceOptions = Annotated[Resources, Parameter(name="*", group=_group("Resources", 7))]
 
@@ -66,7 +68,7 @@ class JobOptions:
     tiled_format
         How maps are written if the frames do not fit into memory and are processed in tiles:
         "tiff" for tiled BigTIFF, "zarr" for OME-Zarr, both with coarser copies.
-    focus, area, align, sharpness, robust, contrast, curve, start, solve, classic, fusion
+    focus, area, align, sharpness, robust, contrast, curve, start, solve, classic, fusion, strokes
         Groups of options, each described with its own.
     keep_gps
         Keep in fused.png where the frames were taken; the rest of EXIF is always kept.
@@ -86,6 +88,7 @@ class JobOptions:
     solve: Annotated[SolverParams, MINIMISATION] = SolverParams()
     classic: Annotated[ClassicParams, CLASSIC] = ClassicParams()
     fusion: FuseOptions = FuseParams()
+    strokes: RetouchOptions = RetouchParams()
     keep_gps: KeepGps = False
 
     def job(self, source: tuple[str, ...] = (), params: Params | None = None) -> Job:
@@ -121,6 +124,7 @@ class JobOptions:
             self.fusion,
             self.area,
             self.sharpness,
+            self.strokes,
         )
 
 

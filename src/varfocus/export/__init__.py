@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 import varfocus
 from varfocus.canvas import Canvas
+from varfocus.errors import OutputError
 from varfocus.export import images, tiled
 from varfocus.export.atomic import write_atomically
 from varfocus.export.result_files import (
@@ -25,7 +25,9 @@ from varfocus.export.result_files import (
     file_names,
     remove_stale,
 )
+from varfocus.files import open_regular
 from varfocus.stack import FocusStack
+from varfocus.text import as_json as json_text
 from varfocus.units import PixelSize
 
 
@@ -126,12 +128,17 @@ def _described(maps: Maps) -> list[tuple[tiled.About, NDArray[Any]]]:
     return [*found, (about("source", words, size, numbers=True), maps.source)]
 
 
+def _black_and_white(mask: NDArray[np.bool_] | None) -> bytes | None:
+    return None if mask is None else images.picture(np.where(mask, 255, 0).astype(np.uint8))[1]
+
+
 def write_about(
     folder: Path,
     record: dict[str, Any],
     preview: bytes,
     report: bytes | None = None,
     mask: NDArray[np.bool_] | None = None,
+    moving: NDArray[np.bool_] | None = None,
 ) -> dict[str, Path]:
     """Write what goes with the maps of a result and, last, the record of the run.
 
@@ -147,6 +154,8 @@ def write_about(
         The report as HTML.
     mask : ndarray, bool, optional
         Which pixels of the frames as given count.
+    moving : ndarray, bool, optional
+        Where something moved.
 
     Returns
     -------
@@ -156,15 +165,21 @@ def write_about(
     contents: dict[str, bytes | None] = {
         "preview": preview,
         "report": report,
-        "mask": None
-        if mask is None
-        else images.picture(np.where(mask, np.uint8(255), np.uint8(0)))[1],
+        "mask": _black_and_white(mask),
+        "moving": _black_and_white(moving),
         "run": as_json(record),
     }
     names = file_names(np.dtype(np.uint8))
     files = {product: folder / names[product] for product, it in contents.items() if it is not None}
     for product, path in files.items():
-        write_atomically(path, contents[product] or b"")
+        try:
+            write_atomically(path, contents[product] or b"")
+        except OutputError as error:
+            raise OutputError(
+                f"{error.received}; {folder} has maps, but no {RUN_RECORD}: it is not complete",
+                error.expected,
+                "Make room, and run it again with --overwrite.",
+            ) from error
     return files
 
 
@@ -209,7 +224,7 @@ def _sha256(path: Path) -> str | None:
             for part in sorted(part for part in path.rglob("*") if part.is_file()):
                 whole.update(f"{part.relative_to(path).as_posix()}\0{_sha256(part)}\n".encode())
             return whole.hexdigest()
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None  # The frames are read; a file moved since then is no reason to fail.
@@ -217,9 +232,7 @@ def _sha256(path: Path) -> str | None:
 
 def as_json(data: dict[str, Any]) -> bytes:
     """Return plain data as a JSON document."""
-    # A file's name may hold bytes that are not text: as \udcff, which JSON reads back as they were.
-    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-    return text.encode("utf-8", "backslashreplace")
+    return (json_text(data) + "\n").encode()
 
 
 __all__ = [

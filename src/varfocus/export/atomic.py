@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterable
@@ -83,7 +84,8 @@ def prepare_folder(folder: Path, names: Iterable[str], overwrite: bool) -> None:
             "Choose another output with -o, or add --overwrite.",
         )
     for name in taken:
-        if (folder / name).is_dir() and not name.endswith(".zarr"):
+        path = folder / name
+        if path.is_dir() and not path.is_symlink() and not name.endswith(".zarr"):
             raise OutputError(
                 f"{folder / name} is a folder",
                 "expected a file there, or nothing",
@@ -99,6 +101,27 @@ def prepare_folder(folder: Path, names: Iterable[str], overwrite: bool) -> None:
             f"{folder} cannot be written: {error.strerror or error}",
             "expected a folder with write permission",
             "Choose another output with -o.",
+        ) from error
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link, or a Zarr store, if it is there; never what a link leads to.
+
+    Raises
+    ------
+    OutputError
+        If it is another folder, or the system refuses.
+    """
+    try:
+        if path.is_dir() and not path.is_symlink() and path.name.endswith((".zarr", ".part")):
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{path} cannot be replaced: {error.strerror or error}",
+            "expected a file or a link there, or nothing, and write permission",
+            "Move it away, or choose another output with -o.",
         ) from error
 
 

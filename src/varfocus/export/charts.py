@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from varfocus.text import escaped
 
 Style: TypeAlias = Literal["line", "dots", "faint"]
 
@@ -84,7 +85,7 @@ def chart(
         )
 
     parts = [
-        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{html.escape(alt)}">',
+        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escaped(alt)}">',
         *(
             f'<line class="grid" x1="{LEFT}" x2="{width - RIGHT}" y1="{up(t):.1f}" '
             f'y2="{up(t):.1f}"/><text class="tick" x="{LEFT - 6}" y="{up(t) + 3.5:.1f}" '
@@ -109,9 +110,9 @@ def chart(
         parts.append(_drawn(places, entry))
     parts.append(
         f'<text class="label" x="{(LEFT + width - RIGHT) / 2:.0f}" y="{height - 4}" '
-        f'text-anchor="middle">{html.escape(x_label)}</text>'
+        f'text-anchor="middle">{escaped(x_label)}</text>'
         f'<text class="label" x="12" y="{(TOP + height - BOTTOM) / 2:.0f}" text-anchor="middle" '
-        f'transform="rotate(-90 12 {(TOP + height - BOTTOM) / 2:.0f})">{html.escape(y_label)}'
+        f'transform="rotate(-90 12 {(TOP + height - BOTTOM) / 2:.0f})">{escaped(y_label)}'
         "</text></svg>"
     )
     return "".join(parts)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import math
+import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import OutputError, ParameterError
-from varfocus.export import fields, meshes
+from varfocus.export import fields, images, meshes
 from varfocus.export.images import eight_bit
-from varfocus.export.saved import SavedResult
+from varfocus.export.result_files import every_name
+from varfocus.export.saved import SavedResult, fused_metadata
+from varfocus.io.metadata import Metadata
+from varfocus.ranges import Checked, Range
 from varfocus.stack import FRAMES
-from varfocus.surface import Mesh, height_mesh, height_points
+from varfocus.surface import Mesh, height_mesh, height_points, solid_mesh
 from varfocus.units import PixelSize, parse_length
 
 UNCALIBRATED_WIDTH = 0.1
@@ -23,7 +29,7 @@ UNCALIBRATED_WIDTH = 0.1
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Checked):
     """What the numbers of a result mean in the scene.
 
     Parameters
@@ -39,7 +45,7 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Shape:
+class Shape(Checked):
     """How surfaces are made into triangles.
 
     Parameters
@@ -52,22 +58,41 @@ class Shape:
     relief
         Where pixel size or unit are unknown: the range of heights as a share of the longer side
         of the picture.
+    solid
+        Make .stl a closed body with walls and a floor, to be printed; nothing is torn.
+    base
+        Thickness in millimetres of that body where it is lowest.
+    print_size
+        Its longer side in millimetres; by default the true size.
     """
 
-    triangles: int = 500_000
-    jump: float = 1.0
-    relief: float = 0.25
+    triangles: Annotated[int, Range(2, 2**31)] = 500_000
+    jump: Annotated[float, Range(1e-6, math.inf)] = 1.0
+    relief: Annotated[float, Range(1e-6, 1e6)] = 0.25
+    solid: bool = False
+    base: Annotated[float, Range(1e-6, 1e6)] = 2.0
+    print_size: Annotated[float | None, Range(1e-6, 1e6)] = None
 
     def __post_init__(self) -> None:
-        if self.triangles < 2:
+        super().__post_init__()
+        if self.print_size is not None and not self.solid:
             raise ParameterError(
-                f"received triangles = {self.triangles}", "expected a whole number of at least 2"
+                f"received print_size = {self.print_size} without solid",
+                "expected it for a body that is printed",
             )
-        for name in ("jump", "relief"):
-            if not getattr(self, name) > 0.0:
-                raise ParameterError(
-                    f"received {name} = {getattr(self, name)}", "expected a number above 0"
-                )
+
+
+@dataclass(frozen=True)
+class PictureShape(Checked):
+    """How the all-in-focus image is written.
+
+    Parameters
+    ----------
+    quality
+        Of .jpg, from 1 to 100.
+    """
+
+    quality: Annotated[int, Range(1, 100)] = 92
 
 
 @dataclass(frozen=True)
@@ -152,6 +177,7 @@ class _Job:
     saved: SavedResult
     scale: Scale
     shape: Shape
+    look: PictureShape
 
     @property
     def note(self) -> str:
@@ -168,6 +194,26 @@ class _Job:
         x, y = self.scale.pitch
         return x / unit_metres, y / unit_metres
 
+    @property
+    def metadata(self) -> Metadata:
+        """EXIF and profile of the all-in-focus image, which say what was to be kept."""
+        channels = 1 if self.saved.fused.ndim == 2 else self.saved.fused.shape[2]
+        return fused_metadata(self.saved.folder, channels)
+
+    def solid(self) -> Mesh:
+        """Return the body to print, in millimetres."""
+        x, y = self.pitch(1e-3)
+        rows, columns = self.saved.depth.shape
+        size = self.shape.print_size
+        grown = 1.0 if size is None else size / max(rows * y, columns * x)
+        mesh = solid_mesh(
+            self.height(1e-3) * np.float32(grown),
+            (x * grown, y * grown),
+            base=self.shape.base,
+            triangles=self.shape.triangles,
+        )
+        return self._checked(mesh)
+
     def mesh(self, unit_metres: float) -> Mesh:
         mesh = height_mesh(
             self.height(unit_metres),
@@ -175,6 +221,9 @@ class _Job:
             jump=self.shape.jump * self.saved.frame_distance * self.scale.metres / unit_metres,
             triangles=self.shape.triangles,
         )
+        return self._checked(mesh)
+
+    def _checked(self, mesh: Mesh) -> Mesh:
         if not len(mesh.faces):
             raise OutputError(
                 f"{self.saved.folder}: the depth map has no three adjacent known pixels",
@@ -188,7 +237,8 @@ def _glb(job: _Job) -> bytes:
 
 
 def _stl(job: _Job) -> bytes:
-    return meshes.stl(job.mesh(1e-3), f"varfocus, millimetres; {job.scale.words}")
+    mesh = job.solid() if job.shape.solid else job.mesh(1e-3)
+    return meshes.stl(mesh, f"varfocus, millimetres; {job.scale.words}")
 
 
 def _obj(job: _Job) -> bytes:
@@ -241,6 +291,36 @@ def _x3p(job: _Job) -> bytes:
     return fields.x3p(job.height(1.0), job.pitch(1.0), job.note)
 
 
+def _jpg(job: _Job) -> bytes:
+    about = job.metadata
+    return images.jpeg(job.saved.fused, job.look.quality, about.exif, about.icc)
+
+
+def _tif(job: _Job) -> bytes:
+    about = job.metadata
+    return images.tiff16(job.saved.fused, about.exif, about.icc)
+
+
+def _zip(job: _Job) -> bytes:
+    """Return the result folder and what is made of it most often, in one file."""
+    shape = replace(job.shape, solid=True)
+    made: dict[str, bytes] = {
+        "picture.jpg": _jpg(job),
+        "model.glb": _glb(job),
+        "points.ply": _ply(job),
+        "print.stl": _stl(replace(job, shape=shape)),
+    }
+    names = set(every_name()) | {"measurements.csv", "measurements-profiles.csv", "shapes.json"}
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
+        for path in sorted(job.saved.folder.iterdir()):
+            if path.name in names and path.is_file() and not path.is_symlink():
+                archive.write(path, path.name)
+        for name, content in made.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
 @dataclass(frozen=True)
 class Product:
     """One kind of file.
@@ -251,6 +331,8 @@ class Product:
         Returns its bytes.
     words : str
         What it is, for people.
+    stem : str
+        What such a file is called where nobody says otherwise.
     sized : bool
         Its coordinates depend on `Scale`.
     measured : bool
@@ -259,21 +341,27 @@ class Product:
 
     make: Callable[[_Job], bytes]
     words: str
+    stem: str
     sized: bool = False
     measured: bool = False
 
 
 PRODUCTS: Mapping[str, Product] = {
-    ".glb": Product(_glb, "textured mesh in metres, y up", sized=True),
-    ".stl": Product(_stl, "mesh in millimetres", sized=True),
-    ".obj": Product(_obj, "mesh with colours in millimetres", sized=True),
-    ".ply": Product(_ply, "coloured points in millimetres", sized=True),
-    ".png": Product(_png, "16-bit depth, 0 = unknown; scale and offset in its text"),
-    ".pfm": Product(_pfm, "32-bit depth, portable float map"),
-    ".exr": Product(_exr, "32-bit depth as Z, with confidence"),
-    ".npz": Product(_npz, "all maps and the record for NumPy"),
-    ".x3p": Product(_x3p, "heights in metres, ISO 25178-72", sized=True, measured=True),
-    ".gsf": Product(_gsf, "heights in metres for Gwyddion", sized=True, measured=True),
+    ".jpg": Product(_jpg, "everything in focus, 8 bit", "picture"),
+    ".tif": Product(_tif, "everything in focus, 16 bit", "picture"),
+    ".glb": Product(_glb, "textured mesh in metres, y up", "model", sized=True),
+    ".stl": Product(_stl, "mesh in millimetres, or a body to print", "mesh", sized=True),
+    ".obj": Product(_obj, "mesh with colours in millimetres", "mesh", sized=True),
+    ".ply": Product(_ply, "coloured points in millimetres", "points", sized=True),
+    ".png": Product(_png, "16-bit depth, 0 = unknown; scale and offset in its text", "depth"),
+    ".pfm": Product(_pfm, "32-bit depth, portable float map", "depth"),
+    ".exr": Product(_exr, "32-bit depth as Z, with confidence", "depth"),
+    ".npz": Product(_npz, "all maps and the record for NumPy", "result"),
+    ".x3p": Product(_x3p, "heights in metres, ISO 25178-72", "surface", sized=True, measured=True),
+    ".gsf": Product(_gsf, "heights in metres for Gwyddion", "surface", sized=True, measured=True),
+    ".zip": Product(
+        _zip, "the whole result, with picture, model, points and body", "everything", sized=True
+    ),
 }
 """What can be made, by the suffix that asks for it."""
 
@@ -295,6 +383,7 @@ def make_product(
     path: Path,
     calibration: Calibration = Calibration(),
     shape: Shape = Shape(),
+    look: PictureShape = PictureShape(),
 ) -> tuple[bytes, Scale | None]:
     """Return the file that a name asks for.
 
@@ -308,6 +397,8 @@ def make_product(
         Pixel size and frame distance, where the result lacks them.
     shape : Shape
         How surfaces are made.
+    look : PictureShape
+        How pictures are written.
 
     Returns
     -------
@@ -329,5 +420,5 @@ def make_product(
             "expected pixel size and unit of depth, which this format requires",
             "Add --pixel-size 0.5um and, for depth in frames, --z-step 2um.",
         )
-    content = product.make(_Job(saved, scale, shape))
+    content = product.make(_Job(saved, scale, shape, look))
     return content, scale if product.sized else None

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import html
 import io
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -15,12 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus.canvas.halving import sampled
 from varfocus.export.charts import Series, chart, ticks
 from varfocus.export.direction import direction_in_words
 from varfocus.export.evidence import Witness
 from varfocus.export.figures import DEPTH_COLOURS, colour_range
 from varfocus.export.images import eight_bit
+from varfocus.export.page import fact_cells, html_page
+from varfocus.files import resolved
 from varfocus.minimise import Trace
+from varfocus.text import escaped, json_in_html
 from varfocus.units import METRES, PixelSize
 
 PHOTO_SIDE = 1600
@@ -105,20 +107,9 @@ def report_page(found: Findings) -> bytes:
         _settings(record),
         _repeat(record),
     ]
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; \
-style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<title>{_e(title)} · varfocus</title>
-<style>{style}</style>
-</head>
-<body>
-<header>
+    body = f"""<header>
 <div class="brand">varfocus</div>
-<h1>{_e(title)}</h1>
+<h1>{escaped(title)}</h1>
 <p class="lead">{_summary(found)}</p>
 {_facts(found)}
 {_warnings(record)}
@@ -126,17 +117,9 @@ style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <main>
 {"".join(sections)}
 </main>
-<footer>Made by varfocus {_e(record.get("varfocus", ""))}. The full record is in run.json; the
-maps are depth.tif and confidence.tif, 32-bit, at full size.</footer>
-<script>{SCRIPT}</script>
-{f"<script>{script}</script>" if script else ""}
-</body>
-</html>
-""".encode("utf-8", "backslashreplace")
-
-
-def _e(text: object) -> str:
-    return html.escape(str(text))
+<footer>Made by varfocus {escaped(record.get("varfocus", ""))}. The full record is in run.json; the
+maps are depth.tif and confidence.tif, 32-bit, at full size.</footer>"""
+    return html_page(f"{title} · varfocus", style, body, [SCRIPT, *filter(None, [script])])
 
 
 def _title(record: dict[str, Any]) -> str:
@@ -145,7 +128,7 @@ def _title(record: dict[str, Any]) -> str:
     if len(paths) == 1:
         return paths[0].name
     if paths:
-        parent = paths[0].resolve().parent
+        parent = resolved(paths[0]).parent
         generic = parent.name.lower() in ("frames", "images", "shots")
         return f"{parent.parent.name}/{parent.name}" if generic else parent.name
     return "Focus stack"
@@ -202,7 +185,7 @@ def _summary(found: Findings) -> str:
                 else "they continue their neighbours."
             )
         )
-    return _e(" ".join(words))
+    return escaped(" ".join(words))
 
 
 def _facts(found: Findings) -> str:
@@ -222,25 +205,20 @@ def _facts(found: Findings) -> str:
         entries.append(("Pixel", str(found.pixel_size), ""))
     if record["seconds"] is not None:
         entries.append(("Time", f"{record['seconds']:.1f}", "s"))
-    cells = "".join(
-        f"<div><dt>{_e(name)}</dt><dd>{_e(value)} <small>{_e(small)}</small></dd></div>"
-        for name, value, small in entries
-    )
-    return f'<dl class="facts">{cells}</dl>'
+    return fact_cells(entries)
 
 
 def _warnings(record: dict[str, Any]) -> str:
     if not record["warnings"]:
         return ""
-    items = "".join(f"<li>{_e(text)}</li>" for text in record["warnings"])
+    items = "".join(f"<li>{escaped(text)}</li>" for text in record["warnings"])
     return f'<div class="warnings" role="note"><b>Worth knowing</b><ul>{items}</ul></div>'
 
 
 def _viewer_script() -> str:
     """Return the page's viewer as a script, or nothing where it was not built."""
     path = files("varfocus.export").joinpath("viewer", "viewer.js")
-    # The first </script ends a script element, wherever it stands.
-    return path.read_text(encoding="utf-8").replace("</", r"<\/") if path.is_file() else ""
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 def _viewer(found: Findings) -> str:
@@ -248,8 +226,7 @@ def _viewer(found: Findings) -> str:
     from matplotlib import colormaps
 
     step = -(-max(found.depth.shape) // VIEWER_SIDE)
-    depth = found.depth[step // 2 :: step, step // 2 :: step]
-    confidence = found.confidence[step // 2 :: step, step // 2 :: step]
+    depth, confidence = sampled(found.depth, step), sampled(found.confidence, step)
     known = np.isfinite(depth)
     low, high = (float(depth[known].min()), float(depth[known].max())) if known.any() else (0, 0)
     size = (high - low) / 65534 or 1.0
@@ -284,7 +261,7 @@ def _viewer(found: Findings) -> str:
 <div id="viewer" class="card viewer"></div>
 <p class="soft">Wheel and drag to zoom and move; both maps move together.</p>
 </section>
-<script type="application/json" id="maps">{json.dumps(data)}</script>
+<script type="application/json" id="maps">{json_in_html(data)}</script>
 """
 
 
@@ -312,9 +289,9 @@ whose contrast curves are shown below.</figcaption>
 <div class="pair">
 <figure class="card">
 <div class="picture"><img id="depth" src="{coloured(found.depth, (low, high), DEPTH_COLOURS)}" \
-alt="Depth map in colours, from {low:.4g} to {high:.4g} {_e(unit)}"></div>
+alt="Depth map in colours, from {low:.4g} to {high:.4g} {escaped(unit)}"></div>
 {_colour_bar(DEPTH_COLOURS, low, high, unit)}
-<figcaption><b>Depth.</b> It {_e(found.record["depth"]["direction"])}.{blank}</figcaption>
+<figcaption><b>Depth.</b> It {escaped(found.record["depth"]["direction"])}.{blank}</figcaption>
 </figure>
 <figure class="card">
 <div class="picture"><img src="{coloured(found.confidence, (0.0, 1.0), "gray")}" \
@@ -370,8 +347,8 @@ def _curves(found: Findings) -> str:
         )
         cards.append(
             f'<figure class="card"><div class="plot">{plot}</div><figcaption><b>{number}. '
-            f"{_e(ROLES[witness.place.role])}</b> Column {x}, row {y}: frame {witness.index:.2f}, "
-            f"confidence {confidence:.2f}.</figcaption></figure>"
+            f"{escaped(ROLES[witness.place.role])}</b> Column {x}, row {y}: "
+            f"frame {witness.index:.2f}, confidence {confidence:.2f}.</figcaption></figure>"
         )
     model = {
         "paper": "the polynomial it is explained by",
@@ -403,7 +380,7 @@ def _alignment(record: dict[str, Any]) -> str:
     if about.get("model", "none") == "none":
         if not cards:
             return ""
-        words = _e(f"Frames left in place: {about['reason']}.")
+        words = escaped(f"Frames left in place: {about['reason']}.")
     else:
         cards += _map_cards(about, used)
         lost = [
@@ -411,7 +388,7 @@ def _alignment(record: dict[str, Any]) -> str:
             for frame in frames
             if frame["left_out"]
         ]
-        words = _e(" ".join([f"Model “{about['model']}”: {about['reason']}.", *lost]))
+        words = escaped(" ".join([f"Model “{about['model']}”: {about['reason']}.", *lost]))
     return f'<h2>Alignment</h2><p class="soft">{words}</p><div class="pair">{cards}</div>'
 
 
@@ -499,20 +476,14 @@ iteration, squared, as a power of ten.</figcaption></figure>
 def _settings(record: dict[str, Any]) -> str:
     about = record["input"]
     focus, names = about["focus"], about["frames"]
-    rows = "".join(
-        f"<tr><th scope='row'>{_e(name.replace('_', ' '))}</th><td>{_e(_plain(value))}</td></tr>"
-        for name, value in record["parameters"].items()
-    )
-    learnt = "".join(
-        f"<tr><th scope='row'>{_e(name.replace('_', ' '))}</th><td>{_e(_plain(value))}</td></tr>"
-        for name, value in (record.get("findings") or {}).items()
-    )
+    rows = _rows(record["parameters"])
+    learnt = _rows(record.get("findings") or {})
     if learnt:
         learnt = f"<details><summary>Learnt from the stack</summary><table>{learnt}</table>"
         learnt += "</details>"
     listed = "".join(
-        f"<tr><td>{k}</td><td>{_e(name)}</td><td>"
-        + ("" if focus is None else f"{focus[k]:.6g} {_e(about['unit'])}")
+        f"<tr><td>{k}</td><td>{escaped(name)}</td><td>"
+        + ("" if focus is None else f"{focus[k]:.6g} {escaped(about['unit'])}")
         + "</td></tr>"
         for k, name in enumerate(names[:LISTED_FRAMES])
     )
@@ -527,12 +498,20 @@ def _settings(record: dict[str, Any]) -> str:
 """
 
 
+def _rows(values: dict[str, Any]) -> str:
+    return "".join(
+        f"<tr><th scope='row'>{escaped(name.replace('_', ' '))}</th>"
+        f"<td>{escaped(_plain(value))}</td></tr>"
+        for name, value in values.items()
+    )
+
+
 def _repeat(record: dict[str, Any]) -> str:
     command = record.get("command") or _python(record)
     return f"""
 <h2>Do it again</h2>
 <p class="soft">The same frames and parameters give the same result.</p>
-<div class="code card"><pre>{_e(command)}</pre><button type="button">Copy</button></div>
+<div class="code card"><pre>{escaped(command)}</pre><button type="button">Copy</button></div>
 """
 
 
@@ -567,8 +546,7 @@ def coloured(
     from matplotlib import colormaps
     from PIL import Image
 
-    step = -(-max(image.shape) // side)
-    small = image[step // 2 :: step, step // 2 :: step] if step > 1 else image
+    small = sampled(image, -(-max(image.shape) // side))
     share = (small - limits[0]) / (limits[1] - limits[0])
     known = np.isfinite(share)
     level = np.where(known, np.clip(np.nan_to_num(share), 0, 1) * 254 + 0.5, 255).astype(np.uint8)
@@ -588,7 +566,7 @@ def _colour_bar(colours: str, low: float, high: float, unit: str) -> str:
     marks = ticks(low, high, 6)
     labels = "".join(
         f'<span style="left:{100 * (t - low) / (high - low):.2f}%">{t:.4g}'
-        + (f" {_e(unit)}" if k == len(marks) - 1 and unit else "")
+        + (f" {escaped(unit)}" if k == len(marks) - 1 and unit else "")
         + "</span>"
         for k, t in enumerate(marks)
     )

@@ -5,12 +5,13 @@ All code that writes, lists, offers or explains them reads this table.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+
+from varfocus.export.atomic import remove
 
 TiledFormat: TypeAlias = Literal["tiff", "zarr"]
 """How maps are written that do not fit into memory."""
@@ -26,17 +27,18 @@ RESULT_FILES: Mapping[str, str] = {
     "preview": "depth in colours",
     "report": "all of it on one page, for the browser",
     "mask": "which pixels of the frames count",
+    "moving": "what moved, and is taken from one frame",
     "run": "all parameters; repeat with --params",
 }
 """Every product in the order in which it is written, and what it is.
 
-`uncertainty` is there for methods that know it, `mask` if one was given. `run` comes last: its
-presence means that the folder is complete."""
+`uncertainty` is there for methods that know it, `mask` if one was given, `moving` if asked for.
+`run` comes last: its presence means that the folder is complete."""
 
 MAPS = ("depth", "confidence", "uncertainty", "fused", "source")
 """Products of one value per pixel, which may be written in tiles."""
 
-_SUFFIXES = {"preview": ".png", "report": ".html", "mask": ".png", "run": ".json"}
+_SUFFIXES = {"preview": ".png", "report": ".html", "mask": ".png", "moving": ".png", "run": ".json"}
 
 RUN_RECORD = "run.json"
 """The record of a run."""
@@ -76,6 +78,11 @@ def file_names(dtype: np.dtype[Any], tiled: TiledFormat | None = None) -> dict[s
     return names
 
 
+def slab_name(k: int, n: int, suffix: str) -> str:
+    """Return the name of slab `k`, from 0, of `n`."""
+    return f"slab_{k + 1:0{max(len(str(n)), 2)}d}{suffix}"
+
+
 def every_name() -> dict[str, str]:
     """Return the product of every name that a file of a result may have."""
     variants = [
@@ -93,11 +100,7 @@ def remove_stale(folder: Path) -> None:
     image of an earlier run may have another suffix, its method have known its error, or its maps
     have been in another format.
     """
-    (folder / RUN_RECORD).unlink(missing_ok=True)
+    remove(folder / RUN_RECORD)
     replaced = {"depth.tif", "confidence.tif", "source.tif", "preview.png"}
     for name in set(every_name()) - replaced:
-        path = folder / name
-        if path.is_dir() and name.endswith(".zarr"):
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        remove(folder / name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,19 +14,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from varfocus.align import align
+from varfocus.bugs import guarded
 from varfocus.canvas.budget import allowed_bytes
-from varfocus.errors import InputError, ParameterError, TooLargeError
+from varfocus.errors import InputError, MixedFramesError, ParameterError, TooLargeError
 from varfocus.export import RUN_RECORD
+from varfocus.export.display import Displayed, summary
+from varfocus.files import read_text
+from varfocus.fuse import Fused, fuse
 from varfocus.geometry import Rectangle
 from varfocus.io.frames import FileFrame, probe_files
+from varfocus.io.metadata import Metadata, frame_metadata
 from varfocus.io.selection import Selection
-from varfocus.stack import FRAMES
+from varfocus.params import AlignParams, AreaParams, FuseParams
+from varfocus.progress import Progress, silent
+from varfocus.stack import FRAMES, FocusStack
 from varfocus.surface.measure import expected_area
-from varfocus.units import METRES, PixelSize, size_words
+from varfocus.surface.measurements import Surface
+from varfocus.units import METRES, PixelSize, is_unit, size_words
 
 
-@dataclass(frozen=True)
-class SavedResult:
+@dataclass(frozen=True, repr=False)
+class SavedResult(Displayed):
     """What ``varfocus depth`` left in a folder.
 
     Attributes
@@ -42,6 +52,8 @@ class SavedResult:
         All-in-focus image.
     record : dict
         run.json.
+    source : ndarray of shape (H, W), uint16
+        Frame that most of the fine detail of `fused` comes from; 0 if that was not saved.
     """
 
     folder: Path
@@ -50,11 +62,35 @@ class SavedResult:
     uncertainty: NDArray[np.float32] | None
     fused: NDArray[Any]
     record: dict[str, Any]
+    source: NDArray[np.uint16]
 
     @property
     def unit(self) -> str:
         """Unit of the depth."""
         return str(self.record["depth"]["unit"])
+
+    @property
+    def direction(self) -> str:
+        """Which way the depth grows, in words."""
+        return str(self.record["depth"].get("direction", ""))
+
+    @property
+    def frame_count(self) -> int:
+        """How many frames there were."""
+        return len(self.record["input"]["frames"])
+
+    @property
+    def method(self) -> str:
+        """How the depth was found."""
+        return str(self.record["parameters"]["method"])
+
+    @property
+    def notes(self) -> list[str]:
+        """What was adjusted or looked doubtful."""
+        return list(self.record["warnings"])
+
+    def __repr__(self) -> str:
+        return summary(self, f"SavedResult in {self.folder}", self.depth.shape)
 
     @property
     def correlation_area(self) -> float:
@@ -113,7 +149,84 @@ class SavedResult:
             return 1.0
         return float(np.median(np.abs(np.diff(focus))))
 
+    @guarded
+    def fuse_channel(
+        self, stack: FocusStack, fusion: FuseParams | None = None, progress: Progress = silent
+    ) -> Fused:
+        """Fuse another channel or exposure of the same scene with the depth of this result.
 
+        Parameters
+        ----------
+        stack : FocusStack
+            As many frames of the same size; they are aligned as those of the result were.
+        fusion : FuseParams, optional
+            How far the depth is trusted.
+        progress : callable
+            Listener.
+
+        Returns
+        -------
+        Fused
+            Image and source map.
+
+        Raises
+        ------
+        MixedFramesError
+            If the frames are not as many, or not of the same size.
+        """
+        n, index = self.frame_count, self.index
+        if len(stack) == n and self.record.get("alignment"):
+            known = AlignParams(transforms_from=str(self.folder))
+            _, alignment = align(stack, known, progress)
+            stack = alignment.apply(stack, AreaParams(self.record["parameters"].get("crop")).box)
+            # The index counts all frames; those left out then are left out now.
+            index = np.interp(index, alignment.ranks, np.arange(len(stack))).astype(np.float32)
+            n = len(stack)
+        check_channel(stack, n, index.shape, str(self.folder))
+        return fuse(stack, index, fusion or FuseParams(), progress)
+
+
+def check_channel(stack: FocusStack, n: int, shape: tuple[int, ...], what: str) -> None:
+    """Raise `MixedFramesError` unless a stack has as many frames as a result, of its size."""
+    if (n, shape) != (len(stack), stack.shape):
+        raise MixedFramesError(
+            f"{what}: is the result of {n} frames of {shape[1]}×{shape[0]}",
+            f"expected {len(stack)} frames of {stack.shape[1]}×{stack.shape[0]}, as given here",
+        )
+
+
+def fused_metadata(folder: Path, channels: int) -> Metadata:
+    """Return EXIF and colour profile of the all-in-focus image of a result."""
+    frame = _frames(folder, "fused", channels)[0]
+    return frame_metadata(frame, channels, keep_gps=True)
+
+
+def surface_of(
+    saved: SavedResult, min_confidence: float = 0.5, correlation_area: float | None = None
+) -> Surface:
+    """Return a result as a surface to measure.
+
+    Parameters
+    ----------
+    saved : SavedResult
+        The result.
+    min_confidence : float
+        Pixels of lower confidence count as unknown.
+    correlation_area : float, optional
+        Pixels that err together; by default what the result suggests.
+    """
+    sure = saved.confidence >= min_confidence
+    return Surface(
+        height=np.where(sure, saved.height, np.float32(np.nan)),
+        unit=saved.unit,
+        origin=saved.origin,
+        sigma=saved.uncertainty,
+        pixel_size=saved.pixel_size,
+        correlation_area=correlation_area or saved.correlation_area,
+    )
+
+
+@guarded
 def load_result(folder: str | Path, region: tuple[int, int, int, int] | None = None) -> SavedResult:
     """Read a result folder that ``varfocus depth`` or `Result.save` wrote.
 
@@ -164,17 +277,38 @@ def load_result(folder: str | Path, region: tuple[int, int, int, int] | None = N
         uncertainty,
         _picture(maps["fused"], box),
         record,
+        _sources(folder, shape, box),
     )
+
+
+def _sources(
+    folder: Path, shape: tuple[int, ...], box: tuple[slice, slice] | None
+) -> NDArray[np.uint16]:
+    """Return the frame of each pixel, or zeros where there is no map of them."""
+    empty = np.broadcast_to(np.uint16(0), shape if box is None else _extent(box))
+    if _found(folder, "source") is None:
+        return empty
+    pixels = _read(_frames(folder, "source")[0], box)
+    return pixels if pixels.dtype == np.uint16 and pixels.shape == empty.shape else empty
+
+
+def _extent(box: tuple[slice, slice]) -> tuple[int, int]:
+    rows, columns = box
+    return rows.stop - rows.start, columns.stop - columns.start
 
 
 def _record(folder: Path) -> dict[str, Any]:
     path = folder / RUN_RECORD
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         there = folder.is_dir()
         raise InputError(
-            f"{folder} holds no {RUN_RECORD}" if there else f"{folder} is not a folder",
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}"
+            if os.path.lexists(path)
+            else f"{folder} holds no {RUN_RECORD}"
+            if there
+            else f"{folder} is not a folder",
             "expected the output folder of a complete run of varfocus depth",
             "Make one: varfocus depth shots/ -o out/",
         ) from error
@@ -239,7 +373,7 @@ def _is_place(value: Any) -> bool:
 
 
 _PARTS: Mapping[tuple[str, ...], Callable[[Any], bool]] = {
-    ("depth", "unit"): lambda unit: isinstance(unit, str),
+    ("depth", "unit"): is_unit,
     ("input",): lambda found: isinstance(found, dict) and _are_as_many(found),
     ("input", "focus"): _are_positions,
     ("input", "files"): _are_files,

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import shutil
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from varfocus.canvas import Canvas
 from varfocus.canvas.halving import halved
 from varfocus.canvas.tiles import Box, tiles
 from varfocus.errors import MissingExtraError, OutputError, ParameterError
+from varfocus.export.atomic import remove
 from varfocus.export.result_files import TILED_SUFFIXES, TiledFormat
 from varfocus.export.tiff_exif import add_exif
 from varfocus.units import PixelSize
@@ -213,7 +213,7 @@ class _ZarrMap:
                 _fill(fine, self._levels[-1], self._about.numbers, self._canvas)
             self._group.attrs["ome"] = self._metadata()
             shown = _to_look_at(self._levels)[:, :]
-            _remove(self._path)
+            remove(self._path)
             self._temporary.rename(self._path)
         return self._path, shown
 
@@ -255,7 +255,7 @@ class _ZarrMap:
         return {name: b64encode(block).decode() for name, block in blocks.items() if block}
 
     def discard(self) -> None:
-        _remove(self._temporary)
+        remove(self._temporary)
 
 
 class _ChannelsLast:
@@ -293,13 +293,6 @@ def _fill(fine: Any, coarse: Any, numbers: bool, canvas: Canvas) -> None:
 def _to_look_at(levels: list[Any]) -> Any:
     """Return the finest level that a report can show as a whole."""
     return next(level for level in levels if max(level.shape[:2]) <= 2 * COARSEST)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 @contextmanager

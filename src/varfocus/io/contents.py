@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from numpy.typing import NDArray
 
+from varfocus.files import open_regular
 from varfocus.io.header import Header
 from varfocus.units import Length, PixelSize
 
@@ -73,7 +74,7 @@ def decoder(path: Path, decode: Callable[[BinaryIO, Header], NDArray[Any]]) -> R
 def _decode(
     path: Path, decode: Callable[[BinaryIO, Header], NDArray[Any]], header: Header
 ) -> NDArray[Any]:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return decode(file, header)
 
 
@@ -91,7 +92,7 @@ def _decode_window(
     rows: slice,
     columns: slice,
 ) -> NDArray[Any]:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return decode(file, header, rows, columns)
 
 

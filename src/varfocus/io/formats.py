@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
 
 from varfocus.errors import ParameterError
+from varfocus.files import open_regular
 from varfocus.io.contents import Contents
 from varfocus.io.pictures import look_at_picture
 from varfocus.io.readers import bmp, czi, jpeg, lif, nd2, npy, png, raw, tiff, video, zarr
@@ -299,7 +300,7 @@ def kind_of(path: Path) -> Kind | None:
         if path.is_dir():
             found = identify_store(path)
         else:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 found = identify(file)
         return None if found is None else found.kind
     return None

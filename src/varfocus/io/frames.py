@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import InputError, TooLargeError, UnreadableFrameError
+from varfocus.files import open_regular
 from varfocus.io.border import border, damaged, too_large
 from varfocus.io.contents import Calibration, ReadPage, ReadWindow
 from varfocus.io.formats import (
@@ -238,7 +239,7 @@ def _recognised(path: Path) -> Format:
     """Return the format of a file by its content."""
     if path.exists() and not path.is_file():  # opening a pipe would wait for ever
         raise UnreadableFrameError(f"{path}: is not a regular file", f"expected {readable()}")
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         _check_size(file)
         found = identify(file)
         if found is None:

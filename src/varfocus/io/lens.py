@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from varfocus.errors import FocusPositionsError
+from varfocus.units import LENGTHS
 
 
 def distance_from_dioptre(dioptre: ArrayLike) -> NDArray[np.float64]:
@@ -55,9 +56,10 @@ def distance_from_travel(travel: ArrayLike, focal_length: float) -> NDArray[np.f
 
 
 def _positive(values: NDArray[np.float64], what: str, zero: str) -> NDArray[np.float64]:
-    if not (np.isfinite(values).all() and (values > 0).all()):
-        raise FocusPositionsError(
-            f"received a {what} of {float(values.min()):g}",
-            f"expected positive numbers: 0 is {zero}",
-        )
+    for value in values.flat:
+        if value not in LENGTHS:
+            raise FocusPositionsError(
+                f"received a {what} of {value:g}",
+                f"expected numbers from {LENGTHS.low:g} to {LENGTHS.high:g}: 0 is {zero}",
+            )
     return values

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import InputError
+from varfocus.geometry import inside
 from varfocus.io.frames import probe_files
 
 Outline = tuple[bool, Sequence[tuple[float, float]]]
@@ -89,33 +90,3 @@ def drawn_mask(
             "expected some that count",
         )
     return mask
-
-
-def inside(shape: tuple[int, int], corners: Sequence[tuple[float, float]]) -> NDArray[np.bool_]:
-    """Return the pixels whose centres an outline winds around.
-
-    Parameters
-    ----------
-    shape : (int, int)
-        Height and width of the picture.
-    corners : sequence of (float, float)
-        x, y of the corners; the last is joined to the first.
-
-    Returns
-    -------
-    ndarray of shape (H, W), bool
-        True where the winding number is not zero.
-    """
-    height, width = shape
-    points = np.asarray(corners, np.float64)
-    turns = np.zeros((height, width + 1), np.int16)
-    for (x_0, y_0), (x_1, y_1) in zip(points, np.roll(points, -1, axis=0), strict=True):
-        way, low, high = (1, y_0, y_1) if y_0 < y_1 else (-1, y_1, y_0)
-        # Rows whose centres j + ½ the edge crosses, and the first centre right of the crossing.
-        top, bottom = np.clip(np.ceil(np.array([low, high]) - 0.5), 0, height).astype(int)
-        rows = np.arange(top, bottom)
-        if rows.size:
-            x = x_0 + (rows + 0.5 - y_0) * (x_1 - x_0) / (y_1 - y_0)
-            turns[rows, np.clip(np.ceil(x - 0.5), 0, width).astype(int)] += way
-    wound: NDArray[np.bool_] = np.cumsum(turns[:, :width], axis=1, dtype=np.int16) != 0
-    return wound

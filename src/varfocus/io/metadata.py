@@ -11,6 +11,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from varfocus.clean import CleanFrame
 from varfocus.io.frames import FileFrame
 from varfocus.stack import FocusStack
 
@@ -60,8 +61,15 @@ def read_metadata(stack: FocusStack, keep_gps: bool = False, number: int = 0) ->
         Empty where the file has none, or none that can be read: no reason to fail.
     """
     frame = stack.frames[number]
+    if isinstance(frame, CleanFrame):
+        frame = frame.frame
     if not isinstance(frame, FileFrame):
         return Metadata()
+    return frame_metadata(frame, stack.channels, keep_gps)
+
+
+def frame_metadata(frame: FileFrame, channels: int, keep_gps: bool = False) -> Metadata:
+    """Return the metadata of one file, whose picture has so many channels."""
     from PIL import Image
 
     try:
@@ -75,7 +83,7 @@ def read_metadata(stack: FocusStack, keep_gps: bool = False, number: int = 0) ->
                 block = _selected(exif, keep_gps)
     except Exception:
         return Metadata()
-    return Metadata(block, icc if icc[16:20] == _SPACES[stack.channels] else b"")
+    return Metadata(block, icc if icc[16:20] == _SPACES[channels] else b"")
 
 
 def _selected(exif: Any, keep_gps: bool) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from numpy.typing import NDArray
 
+from varfocus.files import open_regular
 from varfocus.io.border import damaged
 from varfocus.io.contents import Contents, decoder
 from varfocus.io.header import Header
@@ -38,7 +39,7 @@ def look_at_picture(probe: Probe, decode: Decode, path: Path, selection: Selecti
         Which stack is meant; there is one.
     """
     choose([Series(path.name, 1)], selection)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         headers = probe(file)
         _check_bulk(file, headers[0])
     return Contents(headers, decoder(path, partial(_at_once, decode)))

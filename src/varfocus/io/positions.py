@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from varfocus.errors import FocusPositionsError
+from varfocus.files import read_text
 from varfocus.units import unit_name
 
 
@@ -40,7 +41,7 @@ def read_positions(path: Path) -> Positions:
         If it cannot be read that way.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise FocusPositionsError(
             f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}",

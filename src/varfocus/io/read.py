@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
+from varfocus.bugs import guarded
 from varfocus.io.discover import Source, find_files
 from varfocus.io.frames import FileFrame, probe_files
 from varfocus.io.limits import within
@@ -14,6 +15,7 @@ from varfocus.params import DEFAULT_LIMITS, Limits
 from varfocus.stack import FocusStack
 
 
+@guarded
 def read_stack(
     source: Source,
     *,

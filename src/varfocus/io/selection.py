@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from varfocus.errors import AmbiguousInputError, ParameterError
 from varfocus.io.border import RefusedError, too_many
 from varfocus.io.limits import in_force
+from varfocus.text import harmless, shown
+
+LONGEST_NAME = 100
+"""Letters of the name of a channel or series."""
 
 FEWEST = 3
 """Focus steps that make a stack."""
@@ -65,6 +69,8 @@ class Series:
     channels: tuple[str, ...] = ("",)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", plain_name(self.name))
+        object.__setattr__(self, "channels", tuple(map(plain_name, self.channels)))
         for n, what in ((self.steps, "slices"), (self.times, "times")):
             if n > in_force().max_frames:
                 raise too_many(f"has {n} {what}", in_force().max_frames)
@@ -78,6 +84,12 @@ class Series:
         axes = ((self.steps, "slices"), (self.times, "times"), (len(self.channels), "channels"))
         sizes = [f"{n} {what}" for n, what in axes if n > 1]
         return ", ".join(sizes) or "1 image"
+
+
+def plain_name(text: str) -> str:
+    """Return a name as a file gives it, printable and not too long: its author is anybody."""
+    text = harmless(str(text).strip())
+    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
 
 
 def nameless(channels: int) -> tuple[str, ...]:
@@ -160,15 +172,16 @@ def _one_of(
             f"expected a choice: which {what} is the focus stack",
             f"Choose with --{what}, for example --{what} 0.",
         )
-    text = str(wanted).strip()
+    text = plain_name(wanted) if isinstance(wanted, str) else shown(wanted)
     matches = [k for k, name in enumerate(names) if name and name.lower() == text.lower()]
     if len(matches) == 1:
         return matches[0]
-    if text.isdecimal() and int(text) < n:
+    if text.isdecimal() and len(text) < 10 and int(text) < n:
         return int(text)
+    held = f"{n} {plural if n != 1 else what}: {listed}"
     raise RefusedError(
         ParameterError,
-        f"received the {what} {text!r}, but it holds {n} {plural if n != 1 else what}: {listed}",
+        f"received the {what} {shown(text)}, but it holds {held}",
         "expected one of these, by number or by name",
         "varfocus counts from 0.",
     )

@@ -2,5 +2,6 @@
 
 from varfocus.surface import measure
 from varfocus.surface.mesh import Mesh, height_mesh, height_points, vertex_normals
+from varfocus.surface.solid import solid_mesh
 
-__all__ = ["Mesh", "height_mesh", "height_points", "measure", "vertex_normals"]
+__all__ = ["Mesh", "height_mesh", "height_points", "measure", "solid_mesh", "vertex_normals"]

@@ -14,7 +14,7 @@ all pixels share (a wrong frame distance, a tilted stage) are not in it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from scipy import ndimage
 
 from varfocus.errors import InputError, ParameterError
 from varfocus.geometry import Rectangle
+from varfocus.ranges import Range, whole
 from varfocus.units import METRES, PixelSize
 
 Map = NDArray[np.float64]
@@ -147,17 +148,14 @@ def level(height: NDArray[np.floating], degree: int) -> Map:
     ndarray of shape (H, W), float64
         Residuals; NaN where the height is.
     """
-    if degree < 0:
-        raise ParameterError(
-            f"received level = {degree}", "expected 0 (mean), 1 (plane), 2 (paraboloid) or more"
-        )
+    degree = whole("level", degree, Range(0, 20))
     known = np.flatnonzero(np.isfinite(height))
     terms = (degree + 1) * (degree + 2) // 2
     if known.size < max(terms, 3):
         raise _too_few(known.size, max(terms, 3))
     sample = known[:: -(-known.size // FIT_PIXELS)]
     z = height.ravel()[sample].astype(np.float64)
-    coefficients = _robust_fit(_monomials(sample, height.shape, degree), z)
+    coefficients = robust_fit(_monomials(sample, height.shape, degree), z)
     levelled = np.full(height.size, np.nan)
     for first in range(0, known.size, FIT_PIXELS):  # all terms of all pixels would need much memory
         part = known[first : first + FIT_PIXELS]
@@ -165,6 +163,55 @@ def level(height: NDArray[np.floating], degree: int) -> Map:
         levelled[part] = height.ravel()[part] - form
     levelled[np.abs(levelled) < 1e-12 * np.abs(z).max()] = 0.0  # rounding is not roughness
     return levelled.reshape(height.shape)
+
+
+def level_by_points(
+    height: NDArray[np.floating], points: Sequence[tuple[float, float]], reach: int = 2
+) -> Map:
+    """Return the height less the plane through three points.
+
+    Parameters
+    ----------
+    height : ndarray of shape (H, W)
+        NaN where unknown.
+    points : sequence of three (float, float)
+        x, y in pixels; the centre of the first pixel is (0, 0).
+    reach : int
+        The height at a point is the median of what is known up to this many pixels around it.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float64
+        Height above the plane; NaN where the height is.
+    """
+    rows, columns = height.shape
+    if len(points) != 3:
+        raise ParameterError(f"received {len(points)} points", "expected three")
+    heights = []
+    for x, y in points:
+        if not (0 <= x <= columns - 1 and 0 <= y <= rows - 1):
+            raise ParameterError(
+                f"received a point at ({x:g}, {y:g})",
+                f"expected places from (0, 0) to ({columns - 1}, {rows - 1})",
+            )
+        i, j = round(y), round(x)
+        part = height[max(i - reach, 0) : i + reach + 1, max(j - reach, 0) : j + reach + 1]
+        known = part[np.isfinite(part)]
+        if not known.size:
+            raise InputError(
+                f"nothing is known around ({x:g}, {y:g})", "expected points of known height"
+            )
+        heights.append(float(np.median(known)))
+    (x_0, y_0), *others = points
+    sides = np.array([[x - x_0, y - y_0] for x, y in others])
+    if abs(np.linalg.det(sides)) < 1.0:
+        raise ParameterError(
+            "received three points on one line", "expected the corners of a triangle"
+        )
+    a, b = np.linalg.solve(sides, np.array(heights[1:]) - heights[0])
+    along, down = np.arange(columns) - x_0, np.arange(rows)[:, None] - y_0
+    plane: Map = heights[0] + a * along + b * down
+    return height - plane
 
 
 def _monomials(pixels: NDArray[np.intp], shape: tuple[int, ...], degree: int) -> Map:
@@ -176,7 +223,16 @@ def _monomials(pixels: NDArray[np.intp], shape: tuple[int, ...], degree: int) ->
     return np.stack([u**p * v**q for p in range(degree + 1) for q in range(degree + 1 - p)], axis=1)
 
 
-def _robust_fit(terms: Map, z: Map) -> NDArray[np.floating[Any]]:
+def robust_fit(terms: Map, z: Map) -> NDArray[np.floating[Any]]:
+    """Return coefficients c that minimise Tukey's biweight of z − terms c, by reweighting.
+
+    Parameters
+    ----------
+    terms : ndarray of shape (n, m)
+        One row per sample.
+    z : ndarray of shape (n,)
+        Samples; outliers among them have no weight.
+    """
     coefficients: NDArray[np.floating[Any]] = np.linalg.lstsq(terms, z, rcond=None)[0]
     for _ in range(FIT_ROUNDS):
         residual = z - terms @ coefficients
@@ -302,8 +358,7 @@ def profile(
                 f"received a line through ({x:g}, {y:g})",
                 f"expected places from (0, 0) to ({columns - 1}, {rows - 1})",
             )
-    if width < 1:
-        raise ParameterError(f"received width = {width}", "expected at least 1 pixel")
+    width = whole("width", width, Range(1, rows + columns))
     delta = np.subtract(end, start)
     length = float(np.hypot(*delta))
     if length == 0.0:

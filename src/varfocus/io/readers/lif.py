@@ -12,6 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from varfocus.errors import MissingExtraError
+from varfocus.files import open_regular
 from varfocus.io.border import library, unsupported
 from varfocus.io.contents import Calibration, Contents, evenly
 from varfocus.io.header import Header
@@ -96,5 +97,5 @@ def _opened(path: Path) -> Iterator[Any]:
     except ImportError as error:
         raise MissingExtraError("LIF files", "liffile", "microscopy") from error
     # By the open file: given a name, the library goes by its suffix.
-    with path.open("rb") as file, liffile.LifFile(file) as opened:
+    with open_regular(path) as file, liffile.LifFile(file) as opened:
         yield opened

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import UnreadableFrameError
+from varfocus.files import open_regular
 from varfocus.io.border import RefusedError, damaged, exactly, library, unsupported
 from varfocus.io.contents import Contents, decoder
 from varfocus.io.header import Header
@@ -58,7 +59,7 @@ class Array:
 
 def look_npy(path: Path, selection: Selection) -> Contents:
     """Return the frames of an array in an NPY file: see `contents`."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return contents(file, path, selection)
 
 
@@ -81,6 +82,9 @@ def look_npz(path: Path, selection: Selection) -> Contents:
         for info in archive.infolist():
             if not info.filename.endswith(".npy"):
                 continue
+            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                # The others are unpacked without bounds; NumPy never writes them.
+                raise unsupported("is a ZIP of another compression", "expected Deflate, or none")
             with archive.open(info) as member:
                 try:
                     array = _array(member)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus.files import open_regular
 from varfocus.io.border import RefusedError, damaged, exactly, library, too_many, unsupported
 from varfocus.io.contents import Calibration, Contents, decoder, window_decoder
 from varfocus.io.header import Header
@@ -67,7 +68,7 @@ def sniff(head: bytes) -> bool:
 
 def look(path: Path, selection: Selection) -> Contents:
     """Return the frames of the chosen stack in a TIFF file: see `contents`."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return contents(file, path, selection)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import MissingExtraError
+from varfocus.files import open_regular
 from varfocus.io.border import damaged, library, too_many, unsupported
 from varfocus.io.contents import Contents
 from varfocus.io.header import Header
@@ -89,7 +90,7 @@ def look(path: Path, selection: Selection) -> Contents:
 def _count(path: Path) -> int:
     av = _library()
     n = 0
-    with path.open("rb") as file, library("FFmpeg"), av.open(file, options=_ONLY) as container:
+    with open_regular(path) as file, library("FFmpeg"), av.open(file, options=_ONLY) as container:
         if not container.streams.video:
             raise unsupported("has no video in it", "expected a video")
         size = container.streams.video[0].codec_context
@@ -103,7 +104,7 @@ def _count(path: Path) -> int:
 
 def _decoded(path: Path) -> Generator[VideoFrame]:
     av = _library()
-    with path.open("rb") as file, library("FFmpeg"), av.open(file, options=_ONLY) as container:
+    with open_regular(path) as file, library("FFmpeg"), av.open(file, options=_ONLY) as container:
         yield from container.decode(video=0)
 
 

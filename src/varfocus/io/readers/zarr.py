@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import MissingExtraError
+from varfocus.files import open_regular
 from varfocus.io.border import damaged, library, too_large, unsupported
 from varfocus.io.contents import Calibration, Contents, evenly
 from varfocus.io.header import Header
 from varfocus.io.limits import in_force
 from varfocus.io.planes import finished, headers_of, stack_shape
 from varfocus.io.selection import Choice, Selection, Series, choose, nameless
+from varfocus.io.unpacking import bounded
 from varfocus.units import Length, PixelSize, convert, unit_name
 
 KEPT_BYTES = 2**28
@@ -29,6 +32,9 @@ CODECS = {
     *("zlib", "bz2", "lzma", "lz4", "delta", "shuffle"),
 }
 """What chunks may be coded with, in either version. Others can run code: “pickle” does."""
+
+MOST_METADATA = 64 * 2**20
+"""Bytes that describe an array."""
 
 _MARKS = ("zarr.json", ".zgroup", ".zarray")
 
@@ -66,20 +72,22 @@ def is_zarr(folder: Path) -> bool:
 def look(path: Path, selection: Selection) -> Contents:
     """Return the frames of the chosen stack in a Zarr store."""
     zarr = _library()
-    with library("zarr"):
+    _check_metadata(path, *sorted(child for child in path.iterdir() if child.is_dir()))
+    with library("zarr"), bounded():
         store = zarr.open(path, mode="r")
     if isinstance(store, zarr.Array):
         return _of_array(store, path, selection)
     images = _images(store)
     if not images:
-        with library("zarr"):
+        with library("zarr"), bounded():
             arrays = dict(store.arrays())
         if len(arrays) != 1:
             raise unsupported(
                 f"is a Zarr group of {len(arrays)} arrays", "expected an OME-Zarr image or an array"
             )
         return _of_array(next(iter(arrays.values())), path, selection)
-    with library("zarr"):
+    _check_metadata(*(path / image.array for image in images))
+    with library("zarr"), bounded():
         arrays = {image.array: store[image.array] for image in images}
     for image in images:
         if len(image.axes) != arrays[image.array].ndim:
@@ -89,6 +97,17 @@ def look(path: Path, selection: Selection) -> Contents:
     image = images[choice.series]
     array = arrays[image.array]
     return _contents(array, image, choice)
+
+
+def _check_metadata(*folders: Path) -> None:
+    """Refuse what describes an array but is no file, or is far too large for it."""
+    for folder in folders:
+        for name in (*_MARKS, ".zattrs", ".zmetadata"):
+            if os.path.lexists(folder / name):
+                with open_regular(folder / name) as file:
+                    size = file.seek(0, os.SEEK_END)
+                if size > MOST_METADATA:
+                    raise too_large(f"has {size} bytes of metadata", f"{MOST_METADATA} bytes")
 
 
 def _of_array(array: Any, path: Path, selection: Selection) -> Contents:
@@ -180,7 +199,7 @@ class Planes:
         place: dict[str, int | slice] = {"z": z, "t": t, "c": self._choice.channel}
         place |= {"y": rows, "x": columns}
         place[self._over] = slice(start, start + steps)
-        with library("zarr"):
+        with library("zarr"), bounded():
             planes = np.asarray(
                 self._array[tuple(place.get(axis, slice(None)) for axis in self._axes)]
             )

@@ -1,0 +1,57 @@
+"""Files and paths from outside: opened only if they are files, read only up to a size."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from io import BufferedReader
+from pathlib import Path
+
+MOST_TEXT = 256 * 2**20
+"""Bytes of a record, table or manifest: a run.json of 16 384 frames has 10 MB."""
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a file for reading, if it is one: a pipe or a device could keep us for ever.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened, or is no regular file.
+    """
+    return path.open("rb") if os.name == "nt" else open(path, "rb", opener=_opened)
+
+
+def _opened(path: str, flags: int) -> int:
+    # Not to wait for a pipe's other end; on regular files it has no effect.
+    handle = os.open(path, flags | os.O_NONBLOCK)
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return handle
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", path)
+
+
+def resolved(path: str | Path) -> Path:
+    """Return a path without links; one that leads in circles as far as it goes."""
+    return Path(os.path.realpath(path))
+
+
+def read_text(path: Path, most: int = MOST_TEXT) -> str:
+    """Return the text of a regular file in UTF-8, without a byte-order mark.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, is no regular file, or is larger than `most` bytes.
+    UnicodeDecodeError
+        If it is not text.
+    """
+    with open_regular(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most // 2**20} MB", str(path))
+    return content.decode("utf-8-sig")
