@@ -339,7 +339,8 @@ def fold(page: Page) -> None:
 
 def test_two_fingers_zoom(browser: Browser, address: str) -> None:
     page = opened(browser, address, viewport={"width": 800, "height": 700}, has_touch=True)
-    page.wait_for_selector("#strip li")
+    page.wait_for_selector("html[data-ready] #strip li")
+    expect(page.locator("#panes canvas").first).to_have_attribute("data-shown", re.compile(r"\S"))
     page.evaluate(
         """() => {
             const maps = document.querySelector(".overlay");

@@ -35,6 +35,7 @@ export class Viewer implements Hand {
 
   /** Called after each drawing, with the places of the panes, to draw on the overlay. */
   decorate: ((context: CanvasRenderingContext2D, panes: Rect[]) => void) | null = null;
+  /** Called when the view was set, and after each drawing: a picture of another size is fitted. */
   viewed: (() => void) | null = null;
   /** Called when the mouse is over an image pixel; pane −1 when it leaves. */
   onHover: ((pane: number, x: number, y: number) => void) | null = null;
@@ -118,6 +119,7 @@ export class Viewer implements Hand {
 
   setView(view: View | null): void {
     this.view = view;
+    this.viewed?.(); // not at the next drawing: whoever sets the view until then would undo this one
     this.redraw();
   }
 
