@@ -32,6 +32,7 @@ def vote(
     per_frame: float,
     precision: float,
     alike: float,
+    clear: float,
 ) -> Float:
     """Return the depth after a vote: `varfocus.explain.vote.vote`."""
     out = np.empty(index.shape, np.float32)
@@ -44,6 +45,7 @@ def vote(
         per_frame,
         precision,
         alike,
+        clear,
         out,
         thread_count(),
     )

@@ -215,20 +215,29 @@ def gate(G: Float, least: float = 0.0) -> Float:
     1 where a depth explains the frames as well as is usual; `least` is taken off G first.
     """
     G = G - np.float32(least)
-    usual = max(float(np.median(G.min(axis=0))), 1e-12)
+    usual = usual_misfit(G)
     explained: Float = np.exp(-np.maximum(G - np.float32(usual), 0.0) / np.float32(usual))
     return explained
 
 
-def joined(T: Float, G: Float) -> Float:
-    r"""Return C = ½·W·max_l V + ½·T·V, its wells 1 deep on average.
+def usual_misfit(G: Float) -> float:
+    """Return G₀: the median over pixels of min_l G."""
+    return max(float(np.median(G.min(axis=0))), 1e-12)
 
-    T is the cost of contrast, W are the wells of G, V its gate: contrast says where exactly, G
-    whether. Where no depth explains the frames, as beside jumps, both fall silent and neighbours
-    decide.
+
+def joined(T: Float, G: Float) -> Float:
+    r"""Return C = ½·W·max_l V + ½·T·exp(−(G − min_l G)/G₀), its wells 1 deep on average.
+
+    T is the cost of contrast, W are the wells of G, V its gate and G₀ what is usual: contrast says
+    where exactly, G whether. Where no depth explains the frames, as behind the veil of a blurred
+    neighbour, G is doubted; contrast still counts at the depths that explain them best.
     """
-    V = gate(G, float(G.min()))
-    C = np.float32(SHARE) * wells(G) * V.max(axis=0) + np.float32(1.0 - SHARE) * T * V
+    least = float(G.min())
+    V = gate(G, least)
+    usual = np.float32(usual_misfit(G - np.float32(least)))
+    lowest = G.min(axis=0)
+    C = np.float32(SHARE) * wells(G) * V.max(axis=0)
+    C += np.float32(1.0 - SHARE) * T * np.exp((lowest - G) / usual)
     deep = float(-C.min(axis=0).mean(dtype=np.float64))
     cost: Float = C / np.float32(max(deep, 1e-12))
     return cost

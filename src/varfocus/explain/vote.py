@@ -5,7 +5,9 @@ r"""Pixels beside depth jumps take the depth of the trusted pixels that look lik
 
 a histogram over depth of the pixels q around p, each with weight w·V_q, V how well its depth
 explains the frames: what no depth explains has no vote. If the mode of the histogram, smoothed by
-a tent of one frame, is more than a frame from d_p, the mean of the d_q around the mode replaces it.
+a tent of one frame, is more than a frame from d_p and has four times as many votes as d_p itself,
+the mean of the d_q around the mode replaces it: in a texture everything looks like everything, and
+a majority says no more than which side has more pixels.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ REACH, NEAR, COLOUR = 10, 6.0, 0.06
 
 ALIKE = 1.0
 """Depths within so many frames of a mode belong to it."""
+
+CLEAR = 4.0
+"""Times as many votes as its own depth has, with which another one wins."""
 
 
 def vote(
@@ -58,7 +63,7 @@ def vote(
     precision = 1.0 / (16.0 * COLOUR**2)
     if engine.accepts(index, trust, picture):
         return kernels.vote(
-            index, trust, picture, asked, closeness, labels, kin, 1.0 / step, precision, ALIKE
+            index, trust, picture, asked, closeness, labels, kin, 1.0 / step, precision, ALIKE, CLEAR
         )
     out = index.copy()
     tent = (1.0 - np.abs(np.arange(-kin, kin + 1)) / (kin + 1)).astype(np.float32)
@@ -77,7 +82,8 @@ def vote(
         histogram = np.bincount(bins.ravel(), votes, labels)
         full = np.convolve(histogram, tent)[kin : kin + labels]
         mode = np.float32(full.argmax() * step)
-        if abs(mode - index[y, x]) <= ALIKE:
+        own = min(max(int(index[y, x] / np.float32(step) + 0.5), 0), labels - 1)
+        if abs(mode - index[y, x]) <= ALIKE or full.max() < CLEAR * full[own]:
             continue
         share = weight * (trust[rows, columns] + np.float32(1e-4)) / (1.0 + squares[part])
         share = share * (np.abs(there - mode) <= ALIKE)

@@ -9,8 +9,8 @@ stack is looked at in a size of at most a hundred thousand pixels or so:
 3. three times: sharp picture A, re-blur cost G, and a search on it; the first time on G alone,
    which drops the ghosts that contrast believes in, then on G and contrast joined;
 4. three times: pixels beside jumps take the depth of trusted pixels that look like them;
-5. depth is continued, in second order and along the edges of the picture, from what explains the
-   frames into what does not.
+5. where little speaks, depth is continued, in second order and along the edges of the picture,
+   from what explains the frames.
 
 Where the two answers, of step 1 and of step 5, differ, the one that explains the frames better
 counts. If they hardly do, the stack needs no second look and nothing changes. Else evidence counts
@@ -84,8 +84,15 @@ COMPARED = 1.5
 """σ in pixels over which the misfit of two depth maps is compared."""
 
 CLEARLY = {"hard": 1.0, "soft": 1.2}
-"""By what factor the second answer must explain the frames better, where it differs from the first:
-blur that ends at once has a rim, and so ghosts; blur that fades has none, and is doubted less."""
+"""By what factor the re-blur cost's own answer must explain the frames better, where it differs from
+that of contrast, to contradict it: blur that ends at once has a rim, and so ghosts; blur that fades
+has none, and is doubted less."""
+
+KEPT = 0.8
+"""Once contrast is contradicted, its answer is kept where it leaves this share of the misfit."""
+
+SPEAKS = 0.25
+"""Evidence around a pixel, in average wells, below which depth is continued from elsewhere."""
 
 CONTRADICTED = {"hard": 0.001, "soft": 0.01}
 """Share of the pixels whose frames contradict their contrast, from which on that is believed."""
@@ -296,7 +303,7 @@ class _Small:
         if lens is None:
             return None
         index = self.searched(explain.wells(self.explained(first, lens)[1]))
-        chosen, contradicted = self.better(first, index, lens)
+        chosen, contradicted = self.better(first, index, lens, CLEARLY[lens.rim])
         if contradicted >= CONTRADICTED[lens.rim]:
             for _ in range(1, ROUNDS):
                 G = self.explained(index, lens)[1]
@@ -311,8 +318,7 @@ class _Small:
             _, G, _ = self.explained(index, lens)
             gated = VolumeSearch(self.T * explain.gate(G), self.model.step)
             index = self.refined(gated, index / np.float32(self.model.step))
-            index = self.filled(index, lens)
-            chosen, contradicted = self.better(first, index, lens)
+            chosen, contradicted = self.better(first, self.filled(index, lens), lens, KEPT)
         _, G, _ = self.explained(chosen, lens)
         trust = self.at(explain.gate(G), chosen)
         low = ndimage.minimum_filter(chosen, 3, mode="nearest")
@@ -327,7 +333,9 @@ class _Small:
         G = explain.reblur(self.frames, bank, self.axis, self.model.labels, lens, noise)
         return A, G, noise
 
-    def better(self, first: Float, second: Float, lens: Lens) -> tuple[Float, float]:
+    def better(
+        self, first: Float, second: Float, lens: Lens, clearly: float
+    ) -> tuple[Float, float]:
         """Return the better of two depths where they differ, and the share where it is the second.
 
         Each map has its own sharp picture, and is judged by what that explains around a pixel.
@@ -343,17 +351,18 @@ class _Small:
             for bank, each in zip(banks, (first, second), strict=True)
         ]
         differ = np.abs(first - second) > MARGIN
-        kept = differ & (misfits[0] < np.float32(CLEARLY[lens.rim]) * misfits[1])
+        kept = differ & (misfits[0] < np.float32(clearly) * misfits[1])
         share = float((differ & ~kept).mean())
         return np.where(kept, first, second), share
 
     def filled(self, index: Float, lens: Lens) -> Float:
-        """Return the depth, continued from what explains the frames."""
+        """Return the depth, where little speaks continued from what explains the frames."""
         A, G, noise = self.explained(index, lens)
         explained = self.at(explain.gate(G), index)
         evidence = np.clip(-self.at(self.T, index), 0.0, MOST_WEIGHT)
         edge = edge_weight(A, noise)
-        return continued(index, explained**2 * evidence, edge, PRICE / self.model.peak_width)
+        smooth = continued(index, explained**2 * evidence, edge, PRICE / self.model.peak_width)
+        return np.where(local_mean(evidence, COMPARED) < SPEAKS, smooth, index)
 
     def reliable(self, index: Float) -> Mask:
         """Return the pixels whose contrast is strong, and sure of a depth."""

@@ -31,7 +31,7 @@ void reblur(Planes<const float> measured, Planes<const float> pictures,
 
 void vote(Image<const float> depth, Image<const float> trust, Image<const float> picture,
           Image<const std::uint8_t> asked, Image<const float> closeness, int labels, int kin,
-          float per_frame, float precision, float alike, Image<float> out, int threads) {
+          float per_frame, float precision, float alike, float clear, Image<float> out, int threads) {
     const Size size = image_size(depth);
     require_image("trust", trust, size);
     require_image("picture", picture, size);
@@ -46,9 +46,10 @@ void vote(Image<const float> depth, Image<const float> trust, Image<const float>
     require_positive("per_frame", per_frame);
     require_not_negative("precision", precision);
     require_not_negative("alike", alike);
+    require_not_negative("clear", clear);
     threads = checked_threads(threads);
     const Vote problem{depth.data(), trust.data(), picture.data(), asked.data(), labels, side / 2,
-                       kin,          per_frame,    precision,      alike};
+                       kin,          per_frame,    precision,      alike,        clear};
     nb::gil_scoped_release release;
     kernels().vote(problem, closeness.data(), size, out.data(), threads);
 }
@@ -78,7 +79,7 @@ void define_explain(nb::module_& m) {
     m.def("reblur", &reblur, array("measured"), array("pictures"), array("number"), "precision"_a,
           array("out"), "threads"_a);
     m.def("vote", &vote, array("depth"), array("trust"), array("picture"), array("asked"),
-          array("closeness"), "labels"_a, "kin"_a, "per_frame"_a, "precision"_a, "alike"_a,
+          array("closeness"), "labels"_a, "kin"_a, "per_frame"_a, "precision"_a, "alike"_a, "clear"_a,
           array("out"), "threads"_a);
     m.def("confine", &confine, array("cost"), "labels"_a, array("low"), array("high"),
           array("centre"), array("trust"), "per_width"_a, "pull"_a, "scale"_a, "threads"_a);

@@ -264,6 +264,7 @@ struct Vote {
     int labels, reach, kin;
     float per_frame;  // labels per frame
     float precision, alike;
+    float clear;  // times the votes of its own depth with which another wins
 };
 // All (H, W), in labels.
 struct Confinement {

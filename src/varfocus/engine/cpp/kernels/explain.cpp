@@ -90,7 +90,9 @@ float elected(const Vote& problem, const float* closeness, Size size, int y, int
             *to++ = weight;
         }
     }
-    float best = -1.0f;
+    float best = -1.0f, present = 0.0f;
+    const int own_label =
+        clamped(int(depth * problem.per_frame + 0.5f), 0, problem.labels - 1);
     int mode = 0;
     for (int l = 0; l < problem.labels; ++l) {
         float sum = 0.0f;
@@ -100,10 +102,12 @@ float elected(const Vote& problem, const float* closeness, Size size, int y, int
             sum += histogram[i] * (1.0f - float(away) / float(problem.kin + 1));
         }
         if (sum > best) best = sum, mode = l;
+        if (l == own_label) present = sum;
     }
     const float chosen = float(mode) / problem.per_frame;
     const float away = chosen - depth;
     if (away <= problem.alike && -away <= problem.alike) return depth;
+    if (best < problem.clear * present) return depth;
     double total = 0.0, sum = 0.0;
     const float* from = weights;
     for (int v = top; v <= bottom; ++v) {
