@@ -2,16 +2,23 @@
 
 from varfocus.edges.colour import unveiled
 from varfocus.edges.constants import GRID, MOST_LAYERS
+from varfocus.edges.outline import OUTLINE_REACH, End, jump_height, near_end, outlined
 from varfocus.edges.stage import PART_REACH, Sharpened, sharpen, sharpen_part
-from varfocus.edges.survey import Occlusion, enough_frames, survey
+from varfocus.edges.survey import Closed, Occlusion, enough_frames, survey
 
 __all__ = [
     "GRID",
     "MOST_LAYERS",
+    "OUTLINE_REACH",
     "PART_REACH",
+    "Closed",
+    "End",
     "Occlusion",
     "Sharpened",
     "enough_frames",
+    "jump_height",
+    "near_end",
+    "outlined",
     "sharpen",
     "sharpen_part",
     "survey",

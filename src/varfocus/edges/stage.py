@@ -18,7 +18,7 @@ from varfocus.edges.constants import FITTED, HALO, ROUNDS, EdgeConstants
 from varfocus.edges.patches import as_scene, occupied_tiles, to_frames
 from varfocus.edges.render import Float
 from varfocus.edges.sides import Mask, find_sides, hopeful
-from varfocus.edges.survey import JUMP_REACH, Occlusion, jumps, survey
+from varfocus.edges.survey import JUMP_REACH, Closed, Occlusion, jumps, survey
 from varfocus.edges.vote import reach_of_votes, vote
 
 PART_REACH = JUMP_REACH + 2 * ROUNDS * (HALO[1] + reach_of_votes())
@@ -99,7 +99,9 @@ def sharpen(
         x,
         constants=constants,
     )
-    return None if found is None else sharpen_part(frames, scale, index, found, rival, constants)
+    if isinstance(found, Closed):
+        return None
+    return sharpen_part(frames, scale, index, found, rival, constants)
 
 
 def sharpen_part(

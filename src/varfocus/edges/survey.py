@@ -82,6 +82,26 @@ class Occlusion:
 
 
 @dataclass(frozen=True)
+class Closed:
+    """Why rendering leaves the depth of a stack as it is.
+
+    Attributes
+    ----------
+    why : str
+        In words.
+    ratio : float or None
+        Error with occlusion over error without, if it was tried.
+    """
+
+    why: str
+    ratio: float | None = None
+
+
+NO_JUMPS = Closed("there are no depth jumps")
+UNMEASURED = Closed("too few pixels show how the camera blurs")
+
+
+@dataclass(frozen=True)
 class Trial:
     """How well occlusion explains some tiles of a stack.
 
@@ -116,7 +136,7 @@ def survey(
     side: int | None = None,
     progress: Progress = silent,
     constants: EdgeConstants = FITTED,
-) -> Occlusion | None:
+) -> Occlusion | Closed:
     """Find out whether, and from which end, surfaces hide one another.
 
     Parameters
@@ -138,17 +158,19 @@ def survey(
 
     Returns
     -------
-    Occlusion or None
-        None if there are no jumps, or no signs of occlusion.
+    Occlusion or Closed
+        The latter if there are no jumps, or no signs of occlusion.
     """
     trial = try_both_ends(view, shape, scale, x, side, progress, constants)
-    if trial is None:
-        return None
+    if isinstance(trial, Closed):
+        return trial
     first, last = trial.ratios
     ratio, other = min(first, last), max(first, last)
+    if ratio > constants.occlusion:
+        return Closed("occlusion does not explain the frames clearly better than blur", ratio)
     # Where both ends could be the near one, it is not occlusion that the renderer explains.
-    if ratio > constants.occlusion or ratio > constants.direction * other:
-        return None
+    if ratio > constants.direction * other:
+        return Closed("either end of the stack could be the near one", ratio)
     return Occlusion(trial.blur, first <= last, ratio, trial.jumps)
 
 
@@ -160,24 +182,25 @@ def try_both_ends(
     side: int | None = None,
     progress: Progress = silent,
     constants: EdgeConstants = FITTED,
-) -> Trial | None:
+) -> Trial | Closed:
     """Render some tiles with either end of the stack as the near one; parameters as for `survey`.
 
     Returns
     -------
-    Trial or None
-        None if there are no jumps, too few pixels to measure the blur, or no hope at the highest
-        jumps.
+    Trial or Closed
+        The latter if there are no jumps, too few pixels to measure the blur, or no hope at the
+        highest jumps.
     """
     trials = _Trials(view, shape, scale, side or max(shape), constants)
-    if trials.hopeless(measured_blur(view, shape, scale, x, quickly=True)):
-        return None
+    least = trials.least(measured_blur(view, shape, scale, x, quickly=True))
+    if least is not None and least > constants.hopeless:
+        return Closed("not even the highest jumps show occlusion", least)
     measured = measured_blur(view, shape, scale, x)
     if measured is None:
-        return None
+        return UNMEASURED
     places, whole = trials.places(measured, progress)
     if not places:
-        return None
+        return NO_JUMPS
     sums = trials.sums(measured, [box for box, _ in places], whole, TRIAL_ROUNDS)
     first, last = (_ratio([pair[order] for pair in sums]) for order in (0, 1))
     return Trial(measured, (first, last), whole)
@@ -211,15 +234,15 @@ class _Trials:
         places.sort(key=lambda place: (place[0][0].start // TILE, place[0][1].start // TILE))
         return _spread(places, TRIAL_TILES), sides if len(pieces) == 1 else None
 
-    def hopeless(self, roughly: BlurScale | None) -> bool:
-        """Tell whether there are jumps, and the highest ones show no sign of occlusion."""
+    def least(self, roughly: BlurScale | None) -> float | None:
+        """Return the least ratio of errors at the highest jumps; None if there are none."""
         if roughly is None:
-            return False
+            return None
         places, whole = self.places(roughly)
         highest = [box for box, _ in sorted(places, key=lambda place: -place[1])[:FIRST_TILES]]
         sums = self.sums(roughly, highest, whole, rounds=0)
         ratios = [_ratio([end]) for pair in sums for end in pair]
-        return bool(ratios) and min(ratios) > self.constants.hopeless
+        return min(ratios, default=None)
 
     def sums(
         self, measured: BlurScale, boxes: list[Box], whole: Sides | None, rounds: int

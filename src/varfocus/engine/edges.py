@@ -1,4 +1,4 @@
-"""The kernels of the edge stage: what `varfocus.edges.render` and `.judge` define."""
+"""The kernels of the edge stage: what `varfocus.edges.render`, `.judge`, `.outline` define."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.engine.extension import kernels
+from varfocus.engine.threads import thread_count
 
 if TYPE_CHECKING:
     from varfocus.engine._kernels import EdgeConstants
@@ -79,3 +80,32 @@ def plain_error(
     given = _constants(**constants)
     kernels.edge_plain_error(frames, label, label, label, sigma, given, tau2, error)
     return error
+
+
+def likeness(
+    picture: Float,
+    index: Float,
+    sure: NDArray[np.bool_],
+    near: Float,
+    far: Float,
+    asked: NDArray[np.bool_],
+    closeness: Float,
+    precision: float,
+    side: float,
+    sums: Float,
+) -> None:
+    """Add up what pixels look like on either side: `varfocus.edges.outline.likeness`."""
+    depth, first, second = (np.ascontiguousarray(each) for each in (index, near, far))
+    kernels.likeness(
+        np.ascontiguousarray(picture),
+        depth,
+        np.ascontiguousarray(sure).view(np.uint8),
+        first,
+        second,
+        np.ascontiguousarray(asked).view(np.uint8),
+        closeness,
+        precision,
+        side,
+        sums,
+        thread_count(),
+    )

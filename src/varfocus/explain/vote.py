@@ -63,7 +63,17 @@ def vote(
     precision = 1.0 / (16.0 * COLOUR**2)
     if engine.accepts(index, trust, picture):
         return kernels.vote(
-            index, trust, picture, asked, closeness, labels, kin, 1.0 / step, precision, ALIKE, CLEAR
+            index,
+            trust,
+            picture,
+            asked,
+            closeness,
+            labels,
+            kin,
+            1.0 / step,
+            precision,
+            ALIKE,
+            CLEAR,
         )
     out = index.copy()
     tent = (1.0 - np.abs(np.arange(-kin, kin + 1)) / (kin + 1)).astype(np.float32)

@@ -181,9 +181,11 @@ def solve(
     passes.begin("judging", bands)
     lead, bend, cost = judge(found, model, index, canvas)
     passes.end()
-    sharpened = None
+    sharpened, about_edges = None, dict[str, object](open=False, why="switched off")
     if chosen.edges == "auto":
-        sharpened = _sharpened(stack, index, (*found.alone(), cost), model, canvas, progress)
+        nearest = None if prepared.look is None else prepared.look.nearest
+        alone = (*found.alone(), cost)
+        sharpened, about_edges = _sharpened(stack, index, alone, model, nearest, canvas, progress)
     if sharpened is not None:
         canvas.drop(lead, index)  # and what lies beside the lead
         index = sharpened.index
@@ -212,9 +214,9 @@ def solve(
         notes=model.describe()
         | {
             "reblur": None if prepared.look is None else prepared.look.describe(),
-            "edges": None if sharpened is None else sharpened.notes,
+            "edges": about_edges,
         },
-        unmixed=None if sharpened is None else (sharpened.colour, sharpened.seen),
+        unmixed=None if sharpened is None else sharpened.unmixed,
     )
 
 
@@ -348,12 +350,10 @@ def lone_wells(label: Float, lowest: Float, cost: Float, index: Float, step: flo
 
 @dataclass(frozen=True)
 class _Sharp:
-    """`varfocus.edges.Sharpened` of the whole image, wherever that lies."""
+    """Depth with sharp edges of the whole image, wherever that lies; colours if un-mixed."""
 
     index: Float
-    colour: Float
-    seen: NDArray[np.bool_]
-    notes: dict[str, object]
+    unmixed: tuple[Float, NDArray[np.bool_]] | None
 
 
 def _sharpened(
@@ -361,10 +361,14 @@ def _sharpened(
     index: Float,
     alone: tuple[Float, Float, Float],
     model: Model,
+    nearest: edges.End | None,
     canvas: Canvas,
     progress: Progress,
-) -> _Sharp | None:
+) -> tuple[_Sharp | None, dict[str, object]]:
     """Put the pixels beside depth jumps on the side that explains the frames better.
+
+    First on the side that they look like, if it is known which end is near
+    (`varfocus.edges.outline`); then, where rendering shows occlusion, on the side that explains it.
 
     Parameters
     ----------
@@ -376,6 +380,8 @@ def _sharpened(
         Label of each pixel's own lowest cost, that cost, and C at `index`.
     model : Model
         Gives the focus coordinate.
+    nearest : {"first", "last"} or None
+        Which end of the stack is near, if that is known.
     canvas : Canvas
         Where maps live.
     progress : callable
@@ -383,8 +389,10 @@ def _sharpened(
 
     Returns
     -------
-    _Sharp or None
-        None where the frames show no occlusion, and the depth should stay as it is.
+    sharp : _Sharp or None
+        None where the depth should stay as it is.
+    notes : dict
+        Whether the stage was open, and why not.
     """
     x = model.coordinate.x
     numbers = edges.enough_frames(x)
@@ -405,11 +413,25 @@ def _sharpened(
         parts = (view(tile.inner)[0] for tile in canvas.tiles())
         brightest = max(float(frame.max()) for frames in parts for frame in frames)
     scale = scale_for_edges(stack, brightest)
+    drawn, outlines = None, dict[str, object]()
+    if nearest is not None:
+        place, height = np.array(numbers, np.float64), edges.jump_height(len(stack))
+        before = index
+
+        def outline(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
+            frames = view(tile.outer)[0]
+            part = edges.outlined(frames, scale, place, before[tile.outer], nearest, height)
+            return part.index, part.moved
+
+        index, moved = canvas.map("outlines", edges.OUTLINE_REACH, outline, progress, edges.GRID)
+        drawn = _Sharp(index, None)
+        outlines = {"nearest_frame": nearest, "outlined_pixels": _count(moved, canvas)}
     found = edges.survey(view, stack.shape, scale, x[numbers], canvas.side, progress)
     progress("edges", 1, 1)
-    if found is None:
-        return None
-    about: dict[str, object] = {}
+    if isinstance(found, edges.Closed):
+        ratio = {} if found.ratio is None else {"error_ratio": round(found.ratio, 3)}
+        return drawn, {"open": False, "why": found.why, **ratio, **outlines}
+    about = dict[str, object](open=True) | outlines
 
     def work(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
         frames, within = view(tile.outer)
@@ -424,9 +446,17 @@ def _sharpened(
     sharp, colour, seen, moved = canvas.map(
         "sharpening", edges.PART_REACH, work, progress, edges.GRID
     )
-    count = sum(int(block.sum()) for (block,) in canvas.blocks(moved))
-    canvas.drop(moved)
-    return _Sharp(sharp, np.moveaxis(colour, 0, 2), seen, about | {"moved_pixels": count})
+    if drawn is not None:
+        canvas.drop(drawn.index)
+    about["moved_pixels"] = _count(moved, canvas)
+    return _Sharp(sharp, (np.moveaxis(colour, 0, 2), seen)), about
+
+
+def _count(marked: NDArray[np.bool_], canvas: Canvas) -> int:
+    """Return how many pixels of a map are marked, and give up the map."""
+    count = sum(int(block.sum()) for (block,) in canvas.blocks(marked))
+    canvas.drop(marked)
+    return count
 
 
 def frames_for_edges(stack: FocusStack, numbers: list[int]) -> list[NDArray[Any]]:

@@ -33,7 +33,7 @@ from varfocus.canvas.tiles import Box
 from varfocus.contrast import PLAIN_SHARE, jump_weight
 from varfocus.contrast.kernel_scales import decoded
 from varfocus.curve.likelihood import Model, cost_volume
-from varfocus.edges import enough_frames
+from varfocus.edges import End, enough_frames, jump_height, near_end
 from varfocus.edges.plain_areas import settle
 from varfocus.energy.confine import PULL, Confinement
 from varfocus.energy.operators import K, magnitude
@@ -84,9 +84,9 @@ COMPARED = 1.5
 """σ in pixels over which the misfit of two depth maps is compared."""
 
 CLEARLY = {"hard": 1.0, "soft": 1.2}
-"""By what factor the re-blur cost's own answer must explain the frames better, where it differs from
-that of contrast, to contradict it: blur that ends at once has a rim, and so ghosts; blur that fades
-has none, and is doubted less."""
+"""By what factor the answer of G alone must explain the frames better, where it differs from that
+of contrast, to contradict it: blur that ends at once has a rim, and so ghosts; blur that fades has
+none, and is doubted less."""
 
 KEPT = 0.8
 """Once contrast is contradicted, its answer is kept where it leaves this share of the misfit."""
@@ -120,6 +120,8 @@ class Look:
         How well it does, in [0, 1].
     factor : int
         Pixels of the full size, along a side, that make one.
+    nearest : {"first", "last"} or None
+        Which end of the stack is near, if the outlines of objects tell.
     """
 
     lens: Lens
@@ -129,6 +131,7 @@ class Look:
     centre: Float
     trust: Float
     factor: int
+    nearest: End | None
 
     @property
     def changes(self) -> bool:
@@ -304,10 +307,12 @@ class _Small:
             return None
         index = self.searched(explain.wells(self.explained(first, lens)[1]))
         chosen, contradicted = self.better(first, index, lens, CLEARLY[lens.rim])
+        maps = [first]
         if contradicted >= CONTRADICTED[lens.rim]:
             for _ in range(1, ROUNDS):
                 G = self.explained(index, lens)[1]
                 index = self.searched(explain.joined(self.T, G))
+            maps.append(index)
             for _ in range(VOTES):
                 A, G, _ = self.explained(index, lens)
                 asked = ndimage.maximum_filter(
@@ -323,7 +328,13 @@ class _Small:
         trust = self.at(explain.gate(G), chosen)
         low = ndimage.minimum_filter(chosen, 3, mode="nearest")
         high = ndimage.maximum_filter(chosen, 3, mode="nearest")
-        return Look(lens, contradicted, low, high, chosen, trust, 1)
+        return Look(lens, contradicted, low, high, chosen, trust, 1, self.nearest(maps))
+
+    def nearest(self, maps: list[Float]) -> End | None:
+        """Return which end of the stack is near, if the outlines of objects tell."""
+        n = len(self.frames)
+        pictures = [frame[..., None] for frame in self.frames]
+        return near_end(pictures, 1.0, np.arange(float(n)), maps, jump_height(n))
 
     def explained(self, index: Float, lens: Lens) -> tuple[Float, Float, float]:
         """Return the sharp picture of a depth map, G, and the noise."""

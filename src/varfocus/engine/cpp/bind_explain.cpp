@@ -54,6 +54,30 @@ void vote(Image<const float> depth, Image<const float> trust, Image<const float>
     kernels().vote(problem, closeness.data(), size, out.data(), threads);
 }
 
+void likeness(Planes<const float> picture, Image<const float> depth,
+              Image<const std::uint8_t> sure, Image<const float> near, Image<const float> far,
+              Image<const std::uint8_t> asked, Image<const float> closeness, float precision,
+              float side, Planes<float> sums, int threads) {
+    const Size size = image_size(depth);
+    const int channels = checked_count("channels", picture.shape(2), 1, 4);
+    require_shape("picture", picture, size.height, size.width, channels);
+    require_image("sure", sure, size);
+    require_image("near", near, size);
+    require_image("far", far, size);
+    require_image("asked", asked, size);
+    require_planes("sums", sums, 6, size);
+    const int rows = checked_count("rows of weights", closeness.shape(0), 1, 2 * WIDEST_VOTE + 1);
+    require(rows % 2 == 1, "an even number of rows of weights", "an odd one");
+    require_shape("closeness", closeness, rows, rows);
+    require_not_negative("precision", precision);
+    require_not_negative("side", side);
+    threads = checked_threads(threads);
+    const Likeness problem{picture.data(), channels,     depth.data(), near.data(), far.data(),
+                           sure.data(),    asked.data(), rows / 2,     precision,   side};
+    nb::gil_scoped_release release;
+    kernels().likeness(problem, closeness.data(), size, sums.data(), threads);
+}
+
 void confine(Planes<float> cost, int labels, Image<const float> low, Image<const float> high,
              Image<const float> centre, Image<const float> trust, float per_width, float pull,
              float scale, int threads) {
@@ -81,6 +105,9 @@ void define_explain(nb::module_& m) {
     m.def("vote", &vote, array("depth"), array("trust"), array("picture"), array("asked"),
           array("closeness"), "labels"_a, "kin"_a, "per_frame"_a, "precision"_a, "alike"_a, "clear"_a,
           array("out"), "threads"_a);
+    m.def("likeness", &likeness, array("picture"), array("depth"), array("sure"), array("near"),
+          array("far"), array("asked"), array("closeness"), "precision"_a, "side"_a, array("sums"),
+          "threads"_a);
     m.def("confine", &confine, array("cost"), "labels"_a, array("low"), array("high"),
           array("centre"), array("trust"), "per_width"_a, "pull"_a, "scale"_a, "threads"_a);
 }

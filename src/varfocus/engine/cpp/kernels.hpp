@@ -266,6 +266,15 @@ struct Vote {
     float precision, alike;
     float clear;  // times the votes of its own depth with which another wins
 };
+// varfocus.edges.outline.likeness; all (H, W), the picture (H, W, C).
+struct Likeness {
+    const float* picture;
+    int channels;
+    const float *depth, *near, *far;
+    const std::uint8_t *sure, *asked;
+    int reach;
+    float precision, side;
+};
 // All (H, W), in labels.
 struct Confinement {
     const float *low, *high, *centre, *trust;
@@ -357,6 +366,9 @@ struct Kernels {
     void (*reblur)(const Reblur& problem, Size size, float* out, int threads);
     // closeness: weights (2·reach + 1)² of neighbours by distance; out: (H, W).
     void (*vote)(const Vote& problem, const float* closeness, Size size, float* out, int threads);
+    // closeness as for vote; sums: (6, H, W), written where asked.
+    void (*likeness)(const Likeness& problem, const float* closeness, Size size, float* sums,
+                     int threads);
     // cost (H, W, stride), in place.
     void (*confine)(const Confinement& how, int labels, int stride, float* cost, Size size,
                     int threads);

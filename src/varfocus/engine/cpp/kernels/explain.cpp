@@ -139,6 +139,49 @@ void vote(const Vote& problem, const float* closeness, Size size, float* out, in
     });
 }
 
+// What a pixel looks like on either side of its jump: Σs, Σsa, Σsad of the near side, then the far.
+void compare(const Likeness& problem, const float* closeness, Size size, int y, int x, float* sums) {
+    const int reach = problem.reach, width = size.width, channels = problem.channels;
+    const std::ptrdiff_t here = std::ptrdiff_t(y) * width + x, pixels = size.pixels();
+    const float* own = problem.picture + here * channels;
+    const float near = problem.near[here], far = problem.far[here];
+    const float height = far > near ? far - near : near - far;
+    const float within = problem.side * height;
+    float found[6] = {};
+    for (int v = larger(y - reach, 0); v <= smaller(y + reach, size.height - 1); ++v) {
+        const float* weights = closeness + (v - y + reach) * (2 * reach + 1) - x + reach;
+        for (int u = larger(x - reach, 0); u <= smaller(x + reach, width - 1); ++u) {
+            const std::ptrdiff_t there = std::ptrdiff_t(v) * width + u;
+            if (!problem.sure[there]) continue;
+            const float depth = problem.depth[there];
+            const float to_near = depth > near ? depth - near : near - depth;
+            const float to_far = depth > far ? depth - far : far - depth;
+            if (!(to_near <= within) && !(to_far <= within)) continue;
+            const float* other = problem.picture + there * channels;
+            float off = 0.0f;
+            for (int c = 0; c < channels; ++c) off += (other[c] - own[c]) * (other[c] - own[c]);
+            const float root = 1.0f / (1.0f + off * problem.precision);
+            const float fourth = root * root * (root * root);
+            const float weight = weights[u], alike = weight * (fourth * fourth);
+            float* to = found + (to_near <= within ? 0 : 3);
+            to[0] += weight, to[1] += alike, to[2] += alike * depth;
+        }
+    }
+    for (int i = 0; i < 6; ++i) sums[i * pixels + here] = found[i];
+}
+
+void likeness(const Likeness& problem, const float* closeness, Size size, float* sums, int threads) {
+    for_row_blocks(size.height, 4, threads, [&](int, int first, int end) {
+        for (int y = first; y < end; ++y) {
+            for (int x = 0; x < size.width; ++x) {
+                if (problem.asked[std::ptrdiff_t(y) * size.width + x]) {
+                    compare(problem, closeness, size, y, x, sums);
+                }
+            }
+        }
+    });
+}
+
 void confine(const Confinement& how, int labels, int stride, float* cost, Size size, int threads) {
     Buffer<float> numbers(std::size_t(stride), 0.0f);
     for (int l = 0; l < stride; ++l) numbers[std::size_t(l)] = float(l);
@@ -164,6 +207,7 @@ void confine(const Confinement& how, int labels, int stride, float* cost, Size s
 void enter_explain(Kernels& table) {
     table.reblur = reblur;
     table.vote = vote;
+    table.likeness = likeness;
     table.confine = confine;
 }
 
