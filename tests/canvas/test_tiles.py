@@ -88,7 +88,7 @@ def test_a_plain_area_larger_than_any_tile(tmp_path):
 @needs_engine
 def test_the_edge_stage_in_tiles(stack, tmp_path):
     whole = run(stack, plain())
-    assert whole.findings["edges"] is not None, "the scene has no occlusion to speak of"
+    assert whole.findings["edges"]["open"], "the scene has no occlusion to speak of"
     done = in_small_tiles(stack, plain(), tmp_path)
     as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
     assert done.record["findings"] == whole.findings
@@ -104,6 +104,16 @@ def test_the_second_look_in_tiles(tmp_path):
     assert done.record["findings"] == whole.findings
 
 
+@needs_engine
+def test_outlines_in_tiles(tmp_path):
+    stack = ghostly_scene((300, 280), n=8).stack
+    whole = run(stack, plain())
+    assert whole.findings["edges"]["outlined_pixels"] > 0, "no outline was drawn"
+    done = in_small_tiles(stack, plain(), tmp_path)
+    as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
+    assert done.record["findings"] == whole.findings
+
+
 @pytest.mark.slow
 @needs_engine
 @pytest.mark.parametrize("axis", [1, 2])
@@ -113,7 +123,7 @@ def test_the_edge_stage_in_tiles_that_do_not_see_all(axis, tmp_path):
     some = [frames if axis == 2 else frames.swapaxes(1, 2) for frames in some]
     stack = FocusStack.from_array(np.concatenate(some * 2, axis=axis))
     whole = run(stack, plain())
-    assert whole.findings["edges"] is not None
+    assert whole.findings["edges"]["open"]
     done = in_small_tiles(stack, plain(), tmp_path)
     as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
     assert done.record["findings"] == whole.findings

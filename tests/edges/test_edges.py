@@ -12,7 +12,7 @@ from scipy import ndimage
 from scipy.special import ndtr
 
 from varfocus import engine, simulate
-from varfocus.edges import enough_frames, sharpen, survey, unveiled
+from varfocus.edges import Closed, enough_frames, sharpen, survey, unveiled
 from varfocus.edges import judge as judges
 from varfocus.edges import render as renders
 from varfocus.edges.constants import FIRST_TILES, FITTED, RENDER, RenderConstants
@@ -277,11 +277,11 @@ def test_a_few_tiles_tell_that_nothing_is_hidden(surveyed, name, monkeypatch):
     asked = []
     module = import_module("varfocus.edges.survey")
     monkeypatch.setattr(module, "judge", lambda *a, **k: asked.append(1) or judge(*a, **k))
-    assert survey(*surveyed(name)) is None
+    assert isinstance(survey(*surveyed(name)), Closed)
     assert len(asked) <= 2 * FIRST_TILES
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "FIRST_TILES", 0)  # nobody is asked first: the same answer
-        assert survey(*surveyed(name)) is None
+        assert isinstance(survey(*surveyed(name)), Closed)
 
 
 def test_a_closed_switch_leaves_every_bit():
@@ -294,7 +294,8 @@ def test_a_closed_switch_leaves_every_bit():
         if isinstance(getattr(auto, field.name), np.ndarray):
             np.testing.assert_array_equal(getattr(auto, field.name), getattr(off, field.name))
     assert auto.notes is not None
-    assert auto.notes["edges"] is None
+    assert auto.notes["edges"]["open"] is False
+    assert auto.notes["edges"]["why"]
 
 
 def test_the_blur_is_measured(scene):
