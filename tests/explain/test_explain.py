@@ -7,7 +7,7 @@ from varfocus import engine, explain
 from varfocus.curve import coordinate
 from varfocus.explain import Lens
 from varfocus.explain.fill import continued, edge_weight
-from varfocus.explain.lens import blurred, taps
+from varfocus.explain.lens import RADII, blurred, compared, taps
 
 AXIS = coordinate.frames(9)
 SHAPE = (40, 44)
@@ -70,6 +70,20 @@ def test_the_true_depth_explains_the_frames_best(texture):
     assert V.max() <= 1.0
     assert explain.wells(G).min(axis=0).mean() == pytest.approx(-1.0)
     assert explain.joined(explain.wells(G), G).min(axis=0).mean() == pytest.approx(-1.0)
+
+
+@pytest.mark.skipif(not engine.in_use(), reason="needs the engine")
+@pytest.mark.parametrize("shape", [(1, 1), (5, 43)])
+@pytest.mark.parametrize("count", [2, 36])
+def test_frames_are_compared_alike_to_the_last_bit(shape, count, rng):
+    radii = RADII[:count]
+    measured, pictures = (rng.random((n, shape[1]), np.float32) for n in (shape[0], count))
+    radius = rng.choice([0.0, *radii, 30.0, *26.0 * rng.random(50)], shape)
+    fast = compared(measured, pictures, radius, radii)
+    with engine.switched_off():
+        slow = compared(measured, pictures, radius, radii)
+    for one, other in zip(fast, slow, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.skipif(not engine.in_use(), reason="needs the engine")

@@ -21,6 +21,16 @@ def reblur(frames: Float, pictures: Float, number: NDArray[np.int32], precision:
     return out
 
 
+def compare(
+    measured: Float, pictures: Float, radius: NDArray[np.float64], radii: NDArray[np.float64]
+) -> tuple[Float, NDArray[np.int32]]:
+    """Return frames less blurred pictures, and nearest radii: `varfocus.explain.lens.compared`."""
+    off, nearest = np.empty(measured.shape, np.float32), np.empty(measured.shape, np.int32)
+    read = _read(measured), _read(pictures), _read(radius), _read(radii)
+    kernels.compare(*read, off, nearest, thread_count())
+    return off, nearest
+
+
 def vote(
     index: Float,
     trust: Float,

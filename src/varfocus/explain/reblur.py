@@ -22,7 +22,7 @@ from varfocus.curve.coordinate import Coordinate, label_frames
 from varfocus.curve.likelihood import grid
 from varfocus.edges.render import convolved, kernel
 from varfocus.engine import explain as kernels
-from varfocus.explain.lens import RADII, SAMPLES, Lens, between, blurred, unit_coordinate
+from varfocus.explain.lens import RADII, SAMPLES, Lens, blurred, compared, unit_coordinate
 
 Float = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -107,9 +107,10 @@ def noise_of(
     rows, columns = grid(index.shape, SAMPLES)
     chosen = np.zeros(index.shape, bool)
     chosen[rows, columns] = reliable[rows, columns]
-    square, lower, share = _squares(frames, bank, index, axis, lens, chosen)
-    nearest = np.rint(lower + share).astype(np.intp)
-    radii = bank[0]
+    radii, planes = bank
+    square, nearest = _squares(
+        frames[:, chosen], (radii, planes[:, chosen]), index[chosen], axis, lens
+    )
     found = np.full(radii.size, np.nan)
     for i in range(radii.size):
         here = square[nearest == i]
@@ -129,29 +130,26 @@ def misfit(
     noise: float,
 ) -> Float:
     """Return Σ_k log(1 + (I_k − h_{r(k, d)} * A)²/3v) of a depth map, ``(H, W)``."""
-    everywhere = np.ones(index.shape, bool)
-    square, _, _ = _squares(frames, bank, index, axis, lens, everywhere)
+    radii, planes = bank
+    flat = (radii, planes.reshape(len(planes), -1))
+    square, _ = _squares(frames.reshape(len(frames), -1), flat, index.ravel(), axis, lens)
     total: Float = np.log1p(square / np.float32(3.0 * noise)).sum(axis=0)
     return total.reshape(index.shape)
 
 
 def _squares(
-    frames: Float,
+    measured: Float,
     bank: tuple[NDArray[np.float64], Float],
     index: Float,
     axis: Coordinate,
     lens: Lens,
-    chosen: Mask,
-) -> tuple[Float, NDArray[np.intp], Float]:
-    """Return squared differences ``(n, P)`` of some pixels, and the places of their radii."""
+) -> tuple[Float, NDArray[np.int32]]:
+    """Return squared differences ``(n, P)`` of some pixels, and the numbers of their radii."""
     radii, planes = bank
-    u = unit_coordinate(axis, np.arange(float(len(frames))))
-    at = unit_coordinate(axis, index[chosen])
-    lower, share = between(lens.radius * np.abs(u[:, None] - at[None]), radii)
-    flat, column = planes[:, chosen], np.arange(at.size)[None]
-    low, high = flat[lower, column], flat[lower + 1, column]
-    off: Float = frames[:, chosen] - (low + share * (high - low))
-    return off * off, lower, share
+    u = unit_coordinate(axis, np.arange(float(len(measured))))
+    radius = lens.radius * np.abs(u[:, None] - unit_coordinate(axis, index)[None])
+    off, nearest = compared(measured, planes, radius, radii)
+    return off * off, nearest
 
 
 def reblur(

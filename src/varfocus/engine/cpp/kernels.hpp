@@ -258,6 +258,13 @@ struct Reblur {
     int frames, labels;
     float precision;  // 1/3v
 };
+// Frames at some pixels, and the sharp picture blurred by each of some growing radii, r_0 = 0.
+struct Comparison {
+    const float *measured, *pictures;  // (frames, pixels), (radii, pixels)
+    const double* radius;              // (frames, pixels), not negative
+    const double* radii;               // (radii,)
+    int frames, radii_count, pixels;
+};
 struct Vote {
     const float *depth, *trust, *picture;  // (H, W)
     const std::uint8_t* asked;             // (H, W)
@@ -354,6 +361,8 @@ struct Kernels {
 
     // Σ_k log(1 + (measured − picture)²/3v), (labels, H, W).
     void (*reblur)(const Reblur& problem, Size size, float* out, int threads);
+    // off: measured − picture of the radius, linear between two; nearest: number of the closest one.
+    void (*compare)(const Comparison& problem, float* off, std::int32_t* nearest, int threads);
     // closeness: weights (2·reach + 1)² of neighbours by distance; out: (H, W).
     void (*vote)(const Vote& problem, const float* closeness, Size size, float* out, int threads);
     // cost (H, W, stride), in place.

@@ -66,6 +66,49 @@ void reblur(const Reblur& problem, Size size, float* out, int threads) {
     });
 }
 
+// For every place on an even grid the last radius that is not beyond it: where a search begins.
+constexpr int PLACES = 256;
+
+void compare_row(const Comparison& problem, const std::int32_t* begin, const double* slope, int k,
+                 float* VARFOCUS_RESTRICT off, std::int32_t* VARFOCUS_RESTRICT nearest) {
+    const int last = problem.radii_count - 1;
+    const double* radii = problem.radii;
+    const double largest = radii[last], places = double(PLACES) / largest;
+    const std::ptrdiff_t row = std::ptrdiff_t(k) * problem.pixels;
+    for (int x = 0; x < problem.pixels; ++x) {
+        const double radius = problem.radius[row + x];
+        double place = double(last);
+        if (radius < largest) {
+            int j = begin[int(radius * places)];
+            while (j > 0 && radius < radii[j]) --j;
+            while (radius >= radii[j + 1]) ++j;
+            place = slope[j] * (radius - radii[j]) + double(j);
+        }
+        const int lower = smaller(int(place), last - 1);
+        const float share = float(place - double(lower));
+        const float* picture = problem.pictures + std::ptrdiff_t(lower) * problem.pixels + x;
+        const float low = picture[0], high = picture[problem.pixels];
+        off[row + x] = problem.measured[row + x] - (low + share * (high - low));
+        nearest[row + x] = std::int32_t(nearbyint(double(lower) + double(share)));
+    }
+}
+
+void compare(const Comparison& problem, float* off, std::int32_t* nearest, int threads) {
+    const int last = problem.radii_count - 1;
+    const double* radii = problem.radii;
+    Buffer<double> slope(std::size_t(last), 0.0);
+    for (int j = 0; j < last; ++j) slope[std::size_t(j)] = 1.0 / (radii[j + 1] - radii[j]);
+    Buffer<std::int32_t> begin(std::size_t(PLACES + 1), 0);
+    int j = 0;
+    for (int i = 0; i <= PLACES; ++i) {
+        while (j < last - 1 && radii[j + 1] <= radii[last] * i / PLACES) ++j;
+        begin[std::size_t(i)] = j;
+    }
+    for_row_blocks(problem.frames, 1, threads, [&](int, int k, int) {
+        compare_row(problem, begin.data(), slope.data(), k, off, nearest);
+    });
+}
+
 // The depth that most pixels like this one have, or its own where that is among them.
 float elected(const Vote& problem, const float* closeness, Size size, int y, int x, float* histogram,
               float* weights) {
@@ -159,6 +202,7 @@ void confine(const Confinement& how, int labels, int stride, float* cost, Size s
 
 void enter_explain(Kernels& table) {
     table.reblur = reblur;
+    table.compare = compare;
     table.vote = vote;
     table.confine = confine;
 }
