@@ -92,9 +92,15 @@ def taps(rim: Rim, radius: float) -> Float:
     return np.asarray(share / share.sum(), np.float32)
 
 
-def blurred(picture: Float, rim: Rim, radii: NDArray[np.float64]) -> Float:
+def blurred(
+    picture: Float, rim: Rim, radii: NDArray[np.float64], out: Float | None = None
+) -> Float:
     """Return a picture ``(H, W)`` blurred by every radius, ``(R, H, W)``, border replicated."""
-    return np.stack([convolved(picture[None], taps(rim, float(r)))[0] for r in radii])
+    if out is None:
+        out = np.empty((len(radii), *picture.shape), np.float32)
+    for plane, radius in zip(out, radii, strict=True):
+        plane[:] = convolved(picture[None], taps(rim, float(radius)))[0]
+    return out
 
 
 def compared(

@@ -73,11 +73,12 @@ def pictures(picture: Float, lens: Lens) -> tuple[NDArray[np.float64], Float]:
     """Return radii up to that of the lens, and the picture ``(H, W)`` blurred by each."""
     count = int(np.searchsorted(RADII, lens.radius)) + 1
     radii = RADII[: max(count, 2)]
-    planes = blurred(picture, lens.rim, radii)
-    # Halfway between two of them, their mean.
     finer = np.empty((2 * len(radii) - 1, *picture.shape), np.float32)
-    finer[::2] = planes
-    finer[1::2] = 0.5 * (planes[1:] + planes[:-1])
+    planes = blurred(picture, lens.rim, radii, out=finer[::2])
+    # Halfway between two of them, their mean.
+    for between, one, other in zip(finer[1::2], planes, planes[1:], strict=False):
+        np.add(other, one, out=between)
+        between *= np.float32(0.5)
     return np.interp(0.5 * np.arange(len(finer)), np.arange(len(radii)), radii), finer
 
 
@@ -213,8 +214,17 @@ def gate(G: Float, least: float = 0.0) -> Float:
     1 where a depth explains the frames as well as is usual; `least` is taken off G first.
     """
     G = G - np.float32(least)
+    return _gated(G, G)
+
+
+def gate_at(G: Float, label: NDArray[np.intp]) -> Float:
+    """Return the `gate` at one label of each pixel, ``(H, W)``."""
+    return _gated(np.take_along_axis(G, label[None], axis=0)[0], G)
+
+
+def _gated(values: Float, G: Float) -> Float:
     usual = max(float(np.median(G.min(axis=0))), 1e-12)
-    explained: Float = np.exp(-np.maximum(G - np.float32(usual), 0.0) / np.float32(usual))
+    explained: Float = np.exp(-np.maximum(values - np.float32(usual), 0.0) / np.float32(usual))
     return explained
 
 
