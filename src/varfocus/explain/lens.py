@@ -174,10 +174,10 @@ def learn_lens(
     picture = near + share * (far - near)
     at = unit_coordinate(axis, index[chosen])
     distance = np.abs(unit_coordinate(axis, np.arange(float(n)))[:, None] - at[None])
-    measured = frames[:, chosen]
+    measured = np.ascontiguousarray(frames[:, chosen])
     fits = []
     for rim in RIMS:
-        bank = blurred(picture, rim, RADII)[:, chosen]
+        bank = np.ascontiguousarray(blurred(picture, rim, RADII)[:, chosen])
 
         def misfit(i: int, bank: Float = bank) -> float:
             off, _ = compared(measured, bank, RANGES[i] * distance, RADII)
