@@ -31,6 +31,17 @@ def compare(
     return off, nearest
 
 
+def fill_depth(
+    d: Float, weight: Float, most: Float, bend: float, step: float, u: Float, v: Float, count: int
+) -> tuple[Float, Float]:
+    """Return u and v after some iterations: `varfocus.explain.fill.minimised`."""
+    u, v = (np.array(each, np.float32, order="C") for each in (u, v))
+    kernels.fill_depth(
+        _read(d), _read(weight), _read(most), bend, step, u, v, count, thread_count()
+    )
+    return u, v
+
+
 def vote(
     index: Float,
     trust: Float,

@@ -77,6 +77,24 @@ void vote(Image<const float> depth, Image<const float> trust, Image<const float>
     kernels().vote(problem, closeness.data(), size, out.data(), threads);
 }
 
+void fill_depth(Image<const float> d, Image<const float> weight, Image<const float> most,
+                float bend, float step, Image<float> u, Planes<float> v, int iterations,
+                int threads) {
+    const Size size = image_size(d);
+    require_image("weight", weight, size);
+    require_image("most", most, size);
+    require_image("u", u, size);
+    require_planes("v", v, 2, size);
+    require(u.data() != d.data(), "u = d", "u apart from d");
+    require_positive("bend", bend);
+    require_positive("step", step);
+    require_iterations(iterations);
+    threads = checked_threads(threads);
+    const Filling problem{d.data(), weight.data(), most.data(), bend, step};
+    nb::gil_scoped_release release;
+    kernels().fill_depth(problem, u.data(), v.data(), size, iterations, threads);
+}
+
 void confine(Planes<float> cost, int labels, Image<const float> low, Image<const float> high,
              Image<const float> centre, Image<const float> trust, float per_width, float pull,
              float scale, int threads) {
@@ -106,6 +124,8 @@ void define_explain(nb::module_& m) {
     m.def("vote", &vote, array("depth"), array("trust"), array("picture"), array("asked"),
           array("closeness"), "labels"_a, "kin"_a, "per_frame"_a, "precision"_a, "alike"_a,
           array("out"), "threads"_a);
+    m.def("fill_depth", &fill_depth, array("d"), array("weight"), array("most"), "bend"_a, "step"_a,
+          array("u"), array("v"), "iterations"_a, "threads"_a);
     m.def("confine", &confine, array("cost"), "labels"_a, array("low"), array("high"),
           array("centre"), array("trust"), "per_width"_a, "pull"_a, "scale"_a, "threads"_a);
 }

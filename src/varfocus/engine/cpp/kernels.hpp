@@ -272,6 +272,11 @@ struct Vote {
     float per_frame;  // labels per frame
     float precision, alike;
 };
+// fill.cpp. All (H, W): a depth, what it is worth, and α₁ with the price of jumps.
+struct Filling {
+    const float *d, *weight, *most;
+    float bend, step;  // α₀ over α₁, and the step size of both kinds of variables
+};
 // All (H, W), in labels.
 struct Confinement {
     const float *low, *high, *centre, *trust;
@@ -365,6 +370,9 @@ struct Kernels {
     void (*compare)(const Comparison& problem, float* off, std::int32_t* nearest, int threads);
     // closeness: weights (2·reach + 1)² of neighbours by distance; out: (H, W).
     void (*vote)(const Vote& problem, const float* closeness, Size size, float* out, int threads);
+    // u (H, W) and v (2, H, W), in place.
+    void (*fill_depth)(const Filling& problem, float* u, float* v, Size size, int iterations,
+                       int threads);
     // cost (H, W, stride), in place.
     void (*confine)(const Confinement& how, int labels, int stride, float* cost, Size size,
                     int threads);

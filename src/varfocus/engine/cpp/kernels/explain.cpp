@@ -16,43 +16,61 @@ static_assert(STRIP % LANES == 0, "a strip is made of whole vectors");
 constexpr int FACTORS = 3;
 constexpr float LARGEST_FACTOR = 1e10f;
 
-void reblur_strip(const Reblur& problem, std::ptrdiff_t pixels, std::ptrdiff_t first, int count,
-                  float* out) {
-    float measured[STRIP], sums[STRIP], products[STRIP];
+// The first `count` floats of a vector; the others are zero.
+VARFOCUS_INLINE void load_some(const float* from, int count, Lanes& a) {
+    float some[LANES] = {};
+    copy_to(some, from, count);
+    load(some, a);
+}
+
+// Σ log of LANES pixels, or of `count` at the end of the image.
+template <bool WHOLE>
+VARFOCUS_INLINE void reblur_lanes(const Reblur& problem, const float* frame,
+                                  const float* const* pictures, std::ptrdiff_t pixels, int x,
+                                  int count, float* out) {
     const Lanes ones = 1.0f - Lanes{};
-    Lanes most;
+    Lanes most, sum = {}, product = ones;
     fill(most, LARGEST_FACTOR);
-    for (int label = 0; label < problem.labels; ++label) {
-        for (int x = 0; x < STRIP; ++x) sums[x] = 0.0f, products[x] = 1.0f;
-        for (int k = 0; k < problem.frames; ++k) {
-            const float* frame = problem.measured + k * pixels + first;
-            const float* picture =
-                problem.pictures +
-                problem.number[std::ptrdiff_t(k) * problem.labels + label] * pixels + first;
-            copy_to(measured, frame, count);
-            float predicted[STRIP] = {};
-            copy_to(predicted, picture, count);
-            const bool last = k % FACTORS == FACTORS - 1 || k == problem.frames - 1;
-            for (int x = 0; x < count; x += LANES) {
-                Lanes a, b, product;
-                load(measured + x, a);
-                load(predicted + x, b);
-                load(products + x, product);
-                const Lanes off = a - b;
-                Lanes factor = off * off * problem.precision + 1.0f;
-                keep_smaller(factor, most);
-                product = product * factor;
-                if (last) {
-                    Lanes logarithm, sum;
-                    log_of(product, logarithm);
-                    load(sums + x, sum);
-                    store(sum + logarithm, sums + x);
-                    product = ones;
-                }
-                store(product, products + x);
-            }
+    for (int k = 0; k < problem.frames; ++k) {
+        Lanes a, b;
+        if (WHOLE) {
+            load(frame + k * pixels + x, a);
+            load(pictures[k] + x, b);
+        } else {
+            load_some(frame + k * pixels + x, count, a);
+            load_some(pictures[k] + x, count, b);
         }
-        copy_to(out + label * pixels + first, sums, count);
+        const Lanes off = a - b;
+        Lanes factor = off * off * problem.precision + 1.0f;
+        keep_smaller(factor, most);
+        product = product * factor;
+        if (k % FACTORS == FACTORS - 1 || k == problem.frames - 1) {
+            Lanes logarithm;
+            log_of(product, logarithm);
+            sum = sum + logarithm;
+            product = ones;
+        }
+    }
+    float sums[LANES];
+    store(sum, sums);
+    copy_to(out + x, sums, WHOLE ? LANES : count);
+}
+
+void reblur_strip(const Reblur& problem, std::ptrdiff_t pixels, std::ptrdiff_t first, int count,
+                  const float** pictures, float* out) {
+    const float* frame = problem.measured + first;
+    for (int label = 0; label < problem.labels; ++label) {
+        for (int k = 0; k < problem.frames; ++k) {
+            const std::ptrdiff_t number =
+                problem.number[std::ptrdiff_t(k) * problem.labels + label];
+            pictures[k] = problem.pictures + number * pixels + first;
+        }
+        float* to = out + label * pixels + first;
+        int x = 0;
+        for (; x + LANES <= count; x += LANES) {
+            reblur_lanes<true>(problem, frame, pictures, pixels, x, LANES, to);
+        }
+        if (x < count) reblur_lanes<false>(problem, frame, pictures, pixels, x, count - x, to);
     }
 }
 
@@ -62,7 +80,9 @@ void reblur(const Reblur& problem, Size size, float* out, int threads) {
     for_row_blocks(strips, 1, threads, [&](int, int strip, int) {
         const std::ptrdiff_t first = std::ptrdiff_t(strip) * STRIP;
         const std::ptrdiff_t left = pixels - first;
-        reblur_strip(problem, pixels, first, left < STRIP ? int(left) : STRIP, out);
+        Buffer<const float*> pictures(std::size_t(problem.frames), nullptr);
+        reblur_strip(problem, pixels, first, left < STRIP ? int(left) : STRIP, pictures.data(),
+                     out);
     });
 }
 
