@@ -51,7 +51,7 @@ in the cache, or that the kernel is closer to the machine's peak than BLAS.
 BLAS multiplies and adds in one instruction. The kernels do not, so that every instruction set
 gives the same bits; where a processor does both in the same unit, they can reach half of the
 arithmetic roof. First writes into fresh memory are counted with the kernel that does them
-(`cost`, `semi_global`).
+(`cost`, `semi_global`). Others may have used the machine at the same time: trust the ratios.
 """
 
 CORE_TYPES = {"baseline": "NEHALEM", "avx2": "HASWELL", "avx512": "SKYLAKEX"}
