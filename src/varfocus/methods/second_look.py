@@ -369,7 +369,8 @@ class _Small:
     def label(self, index: Float) -> NDArray[np.intp]:
         """Return the label closest to a depth in frames."""
         label = np.rint(index / np.float32(self.model.step)).astype(np.intp)
-        return np.clip(label, 0, self.model.labels - 1)
+        inside: NDArray[np.intp] = np.clip(label, 0, self.model.labels - 1)
+        return inside
 
     def searched(self, cost: Float) -> Float:
         """Return the refined semi-global depth of a cost volume ``(L, H, W)``."""
