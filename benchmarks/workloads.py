@@ -1,6 +1,7 @@
 """Stacks to measure with: a textured, wavy surface, blurred frame by frame, tiled to any size.
 
-Or a scene of the simulation, in which surfaces hide one another.
+Or a scene of the simulation, in which surfaces hide one another; or one whose frames contradict
+their contrast, so that the second look changes something.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from varfocus.simulation import simulate
+from varfocus.simulation import Camera, render_picture, simulate
 
 TILE = 480
 BLUR_STEP = 0.25
@@ -40,6 +41,8 @@ class Workload:
 
     def stack(self) -> np.ndarray:
         """Make the frames, ``(n, H, W)`` or ``(n, H, W, C)``, without large temporaries."""
+        if self.scene == "ghosts":
+            return _ghosts((self.height, self.width), self.n)
         if self.scene:
             shape = (self.height, self.width)
             return simulate(self.scene, shape=shape, n=self.n, seed=3).frames
@@ -66,8 +69,30 @@ class Workload:
         return stack if self.channels > 1 else stack[..., 0]
 
 
+def _ghosts(shape: tuple[int, int], n: int) -> np.ndarray:
+    """Show a textured card beside a plain wall with dark stripes, through a round aperture.
+
+    The rims of blurred stripes have contrast on the wall where nothing is in focus.
+    """
+    height, width = shape
+    near = width // 2
+    picture = np.full(shape, 0.4, np.float32)
+    for column in range(near + 56, width - 16, 88):
+        picture[:, column : column + 12] = 0.05
+    coarse = np.random.default_rng(1).random((height // 4 + 1, near // 4 + 1))
+    picture[:, :near] = np.kron(coarse, np.ones((4, 4)))[:height, :near]
+    depth = np.full(shape, 0.45, np.float32)
+    depth[:, :near] = 0.08
+    camera = Camera(aperture="disc", grain=0.004)
+    focus = 1.0 / np.linspace(1 / 0.065, 1 / 0.9, n)
+    return render_picture(
+        picture, depth, focus=focus, noise=0.0, max_blur=12.0, camera=camera
+    ).frames
+
+
 PAPER = Workload(33, 480, 640)
 OCCLUDED = Workload(33, 480, 640, scene="table")
+GHOSTS = Workload(33, 480, 640, 1, scene="ghosts")
 LARGE = (
     Workload(373, 540, 960),
     Workload(100, 2048, 2048, 1, "uint16"),

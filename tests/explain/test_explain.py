@@ -5,9 +5,10 @@ import pytest
 
 from varfocus import engine, explain
 from varfocus.curve import coordinate
+from varfocus.errors import ParameterError
 from varfocus.explain import Lens
-from varfocus.explain.fill import continued, edge_weight
-from varfocus.explain.lens import blurred, taps
+from varfocus.explain.fill import continued, edge_weight, minimised
+from varfocus.explain.lens import RADII, blurred, compared, taps
 
 AXIS = coordinate.frames(9)
 SHAPE = (40, 44)
@@ -73,6 +74,20 @@ def test_the_true_depth_explains_the_frames_best(texture):
 
 
 @pytest.mark.skipif(not engine.in_use(), reason="needs the engine")
+@pytest.mark.parametrize("shape", [(1, 1), (5, 43)])
+@pytest.mark.parametrize("count", [2, 36])
+def test_frames_are_compared_alike_to_the_last_bit(shape, count, rng):
+    radii = RADII[:count]
+    measured, pictures = (rng.random((n, shape[1]), np.float32) for n in (shape[0], count))
+    radius = rng.choice([0.0, *radii, 30.0, *26.0 * rng.random(50)], shape)
+    fast = compared(measured, pictures, radius, radii)
+    with engine.switched_off():
+        slow = compared(measured, pictures, radius, radii)
+    for one, other in zip(fast, slow, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.skipif(not engine.in_use(), reason="needs the engine")
 @pytest.mark.parametrize("shape", [(1, 1), (7, 5), (19, 133)])
 def test_kernels_compute_what_the_array_code_says(shape, rng):
     lens = Lens("soft", 6.0)
@@ -92,6 +107,43 @@ def test_kernels_compute_what_the_array_code_says(shape, rng):
         slow = both()
     for one, other in zip(fast, slow, strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.skipif(not engine.in_use(), reason="needs the engine")
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (2, 2), (23, 37)])
+def test_depth_is_continued_alike_to_the_last_bit(shape, threads, rng):
+    d, w, price, u = rng.random((4, *shape), np.float32)
+    v = rng.standard_normal((2, *shape)).astype(np.float32)
+    for iterations in (1, 2, 21):
+        with engine.use_threads(threads):
+            fast = minimised(5 * d, w, price, 4.0, u, v, iterations)
+        with engine.switched_off():
+            slow = minimised(5 * d, w, price, 4.0, u, v, iterations)
+        for one, other in zip(fast, slow, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.skipif(not engine.in_use(), reason="needs the engine")
+def test_bad_arguments_are_refused_by_the_kernels_themselves():
+    kernels, radii = engine.kernels, np.array([0.0, 1.0])
+    image, planes = np.zeros((3, 4), np.float32), np.zeros((2, 3, 4), np.float32)
+    pictures, radius = np.zeros((2, 4), np.float32), np.zeros((3, 4))
+    out = image.copy(), np.zeros((3, 4), np.int32)
+    for call in (
+        lambda: kernels.compare(image, pictures, radius, radii[:1], *out, 1),
+        lambda: kernels.compare(image, pictures, radius, radii[::-1].copy(), *out, 1),
+        lambda: kernels.compare(image, pictures, radius, 0.0 * radii, *out, 1),
+        lambda: kernels.compare(image, pictures, radius - 1.0, radii, *out, 1),
+        lambda: kernels.compare(image, pictures, radius + np.nan, radii, *out, 1),
+        lambda: kernels.compare(image, pictures[:, :3].copy(), radius, radii, *out, 1),
+        lambda: kernels.fill_depth(image, image, image, 4.0, 0.3, image, planes, 1, 1),
+        lambda: kernels.fill_depth(image, image, image, 4.0, 0.0, out[0], planes, 1, 1),
+        lambda: kernels.fill_depth(image, image, image, 4.0, 0.3, out[0], planes[:1], 1, 1),
+        lambda: kernels.fill_depth(image, image, image, 4.0, 0.3, out[0], planes, -1, 1),
+    ):
+        with pytest.raises(ParameterError, match=r"received|expected"):
+            call()
 
 
 def test_pixels_take_the_depth_of_those_that_look_like_them():

@@ -21,6 +21,27 @@ def reblur(frames: Float, pictures: Float, number: NDArray[np.int32], precision:
     return out
 
 
+def compare(
+    measured: Float, pictures: Float, radius: NDArray[np.float64], radii: NDArray[np.float64]
+) -> tuple[Float, NDArray[np.int32]]:
+    """Return frames less blurred pictures, and nearest radii: `varfocus.explain.lens.compared`."""
+    off, nearest = np.empty(measured.shape, np.float32), np.empty(measured.shape, np.int32)
+    read = _read(measured), _read(pictures), _read(radius), _read(radii)
+    kernels.compare(*read, off, nearest, thread_count())
+    return off, nearest
+
+
+def fill_depth(
+    d: Float, weight: Float, most: Float, bend: float, step: float, u: Float, v: Float, count: int
+) -> tuple[Float, Float]:
+    """Return u and v after some iterations: `varfocus.explain.fill.minimised`."""
+    u, v = (np.array(each, np.float32, order="C") for each in (u, v))
+    kernels.fill_depth(
+        _read(d), _read(weight), _read(most), bend, step, u, v, count, thread_count()
+    )
+    return u, v
+
+
 def vote(
     index: Float,
     trust: Float,

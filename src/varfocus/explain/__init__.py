@@ -4,6 +4,7 @@ from varfocus.explain.fill import continued
 from varfocus.explain.lens import Lens, learn_lens, unit_coordinate
 from varfocus.explain.reblur import (
     gate,
+    gate_at,
     joined,
     misfit,
     noise_of,
@@ -18,6 +19,7 @@ __all__ = [
     "Lens",
     "continued",
     "gate",
+    "gate_at",
     "joined",
     "learn_lens",
     "misfit",

@@ -24,7 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from varfocus import engine
 from varfocus.energy.operators import K, K_adjoint
+from varfocus.engine import explain as kernels
 
 Float = NDArray[np.float32]
 
@@ -83,18 +85,32 @@ def continued(index: Float, weight: Float, edge: Float, price: float) -> Float:
             u, v = _doubled(u, d.shape), np.stack([0.5 * _doubled(a, d.shape) for a in v])
         # A pixel of a coarse level stands for more data than length of a jump.
         w = w * np.float32(2**number)
-        u, v = _minimised(d, w, e * np.float32(price), BEND, u, v, ITERATIONS[number])
+        u, v = minimised(d, w, e * np.float32(price), BEND, u, v, ITERATIONS[number])
     return u
 
 
-def _minimised(
+def minimised(
     d: Float, w: Float, price: Float, bend: float, u: Float, v: Float, iterations: int
 ) -> tuple[Float, Float]:
-    """Return u and v after some iterations of Chambolle and Pock's method."""
+    """Return u and v after some iterations of Chambolle and Pock's method.
+
+    Parameters
+    ----------
+    d, w, price : ndarray of shape (H, W), float32
+        Depth, what it is worth, and α₁e.
+    bend : float
+        α₀ over α₁.
+    u, v : ndarray of shape (H, W) and (2, H, W), float32
+        Start.
+    iterations : int
+        How many.
+    """
     step = np.float32(1.0 / np.sqrt(12.0))
+    most = np.maximum(price, np.float32(1e-12))
+    if engine.accepts(d, w, most, u, v):
+        return kernels.fill_depth(d, w, most, bend, float(step), u, v, iterations)
     p, q = np.zeros((2, *d.shape), np.float32), np.zeros((2, 2, *d.shape), np.float32)
     u_bar, v_bar = u, v
-    most = np.maximum(price, np.float32(1e-12))
     for _ in range(iterations):
         p = _bounded(p + step * (K(u_bar) - v_bar), most)
         q = _bounded(

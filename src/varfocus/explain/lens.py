@@ -19,9 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from varfocus import engine
 from varfocus.curve.coordinate import Coordinate
 from varfocus.curve.likelihood import grid
 from varfocus.edges.render import convolved
+from varfocus.engine import explain as kernels
 
 Float = NDArray[np.float32]
 Rim = Literal["soft", "hard"]
@@ -90,18 +92,47 @@ def taps(rim: Rim, radius: float) -> Float:
     return np.asarray(share / share.sum(), np.float32)
 
 
-def blurred(picture: Float, rim: Rim, radii: NDArray[np.float64]) -> Float:
+def blurred(
+    picture: Float, rim: Rim, radii: NDArray[np.float64], out: Float | None = None
+) -> Float:
     """Return a picture ``(H, W)`` blurred by every radius, ``(R, H, W)``, border replicated."""
-    return np.stack([convolved(picture[None], taps(rim, float(r)))[0] for r in radii])
+    if out is None:
+        out = np.empty((len(radii), *picture.shape), np.float32)
+    for plane, radius in zip(out, radii, strict=True):
+        plane[:] = convolved(picture[None], taps(rim, float(radius)))[0]
+    return out
 
 
-def between(
-    radius: NDArray[np.float64], radii: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], Float]:
-    """Return the number of the next smaller of some radii, and the share of the one after it."""
+def compared(
+    measured: Float, pictures: Float, radius: NDArray[np.float64], radii: NDArray[np.float64]
+) -> tuple[Float, NDArray[np.int32]]:
+    """Return frames less the sharp picture blurred by a radius, and the number of that radius.
+
+    Parameters
+    ----------
+    measured : ndarray of shape (n, P), float32
+        Frames at some pixels.
+    pictures : ndarray of shape (R, P), float32
+        The picture blurred by each of some radii; linear between them.
+    radius : ndarray of shape (n, P)
+        In pixels, not negative; beyond the last radius it is that.
+    radii : ndarray of shape (R,)
+        Growing, from 0.
+
+    Returns
+    -------
+    tuple of two ndarrays of shape (n, P), float32 and int32
+        Differences, and which radius is closest in number.
+    """
+    if engine.accepts(measured, pictures):
+        return kernels.compare(measured, pictures, radius, radii)
     place = np.interp(radius, radii, np.arange(radii.size))
     lower = np.minimum(place.astype(np.intp), radii.size - 2)
-    return lower, (place - lower).astype(np.float32)
+    share = (place - lower).astype(np.float32)
+    column = np.arange(measured.shape[1])[None]
+    low, high = pictures[lower, column], pictures[lower + 1, column]
+    off: Float = measured - (low + share * (high - low))
+    return off, np.rint(lower + share).astype(np.int32)
 
 
 def learn_lens(
@@ -143,17 +174,14 @@ def learn_lens(
     picture = near + share * (far - near)
     at = unit_coordinate(axis, index[chosen])
     distance = np.abs(unit_coordinate(axis, np.arange(float(n)))[:, None] - at[None])
-    measured = frames[:, chosen]
-    column = np.arange(at.size)[None]
+    measured = np.ascontiguousarray(frames[:, chosen])
     fits = []
     for rim in RIMS:
-        bank = blurred(picture, rim, RADII)[:, chosen]
+        bank = np.ascontiguousarray(blurred(picture, rim, RADII)[:, chosen])
 
         def misfit(i: int, bank: Float = bank) -> float:
-            lower, share = between(RANGES[i] * distance, RADII)
-            low, high = bank[lower, column], bank[lower + 1, column]
-            off = np.abs(measured - (low + share * (high - low)))
-            return float(np.minimum(off, np.float32(OUTLIER)).mean(dtype=np.float64))
+            off, _ = compared(measured, bank, RANGES[i] * distance, RADII)
+            return float(np.minimum(np.abs(off), np.float32(OUTLIER)).mean(dtype=np.float64))
 
         values = {i: misfit(i) for i in range(0, RANGES.size, COARSE)}
         centre = min(values, key=lambda i: values[i])

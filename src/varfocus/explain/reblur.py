@@ -22,7 +22,7 @@ from varfocus.curve.coordinate import Coordinate, label_frames
 from varfocus.curve.likelihood import grid
 from varfocus.edges.render import convolved, kernel
 from varfocus.engine import explain as kernels
-from varfocus.explain.lens import RADII, SAMPLES, Lens, between, blurred, unit_coordinate
+from varfocus.explain.lens import RADII, SAMPLES, Lens, blurred, compared, unit_coordinate
 
 Float = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -73,11 +73,12 @@ def pictures(picture: Float, lens: Lens) -> tuple[NDArray[np.float64], Float]:
     """Return radii up to that of the lens, and the picture ``(H, W)`` blurred by each."""
     count = int(np.searchsorted(RADII, lens.radius)) + 1
     radii = RADII[: max(count, 2)]
-    planes = blurred(picture, lens.rim, radii)
-    # Halfway between two of them, their mean.
     finer = np.empty((2 * len(radii) - 1, *picture.shape), np.float32)
-    finer[::2] = planes
-    finer[1::2] = 0.5 * (planes[1:] + planes[:-1])
+    planes = blurred(picture, lens.rim, radii, out=finer[::2])
+    # Halfway between two of them, their mean.
+    for between, one, other in zip(finer[1::2], planes, planes[1:], strict=False):
+        np.add(other, one, out=between)
+        between *= np.float32(0.5)
     return np.interp(0.5 * np.arange(len(finer)), np.arange(len(radii)), radii), finer
 
 
@@ -107,9 +108,10 @@ def noise_of(
     rows, columns = grid(index.shape, SAMPLES)
     chosen = np.zeros(index.shape, bool)
     chosen[rows, columns] = reliable[rows, columns]
-    square, lower, share = _squares(frames, bank, index, axis, lens, chosen)
-    nearest = np.rint(lower + share).astype(np.intp)
-    radii = bank[0]
+    radii, planes = bank
+    square, nearest = _squares(
+        frames[:, chosen], (radii, planes[:, chosen]), index[chosen], axis, lens
+    )
     found = np.full(radii.size, np.nan)
     for i in range(radii.size):
         here = square[nearest == i]
@@ -129,29 +131,26 @@ def misfit(
     noise: float,
 ) -> Float:
     """Return Σ_k log(1 + (I_k − h_{r(k, d)} * A)²/3v) of a depth map, ``(H, W)``."""
-    everywhere = np.ones(index.shape, bool)
-    square, _, _ = _squares(frames, bank, index, axis, lens, everywhere)
+    radii, planes = bank
+    flat = (radii, planes.reshape(len(planes), -1))
+    square, _ = _squares(frames.reshape(len(frames), -1), flat, index.ravel(), axis, lens)
     total: Float = np.log1p(square / np.float32(3.0 * noise)).sum(axis=0)
     return total.reshape(index.shape)
 
 
 def _squares(
-    frames: Float,
+    measured: Float,
     bank: tuple[NDArray[np.float64], Float],
     index: Float,
     axis: Coordinate,
     lens: Lens,
-    chosen: Mask,
-) -> tuple[Float, NDArray[np.intp], Float]:
-    """Return squared differences ``(n, P)`` of some pixels, and the places of their radii."""
+) -> tuple[Float, NDArray[np.int32]]:
+    """Return squared differences ``(n, P)`` of some pixels, and the numbers of their radii."""
     radii, planes = bank
-    u = unit_coordinate(axis, np.arange(float(len(frames))))
-    at = unit_coordinate(axis, index[chosen])
-    lower, share = between(lens.radius * np.abs(u[:, None] - at[None]), radii)
-    flat, column = planes[:, chosen], np.arange(at.size)[None]
-    low, high = flat[lower, column], flat[lower + 1, column]
-    off: Float = frames[:, chosen] - (low + share * (high - low))
-    return off * off, lower, share
+    u = unit_coordinate(axis, np.arange(float(len(measured))))
+    radius = lens.radius * np.abs(u[:, None] - unit_coordinate(axis, index)[None])
+    off, nearest = compared(measured, planes, radius, radii)
+    return off * off, nearest
 
 
 def reblur(
@@ -215,8 +214,17 @@ def gate(G: Float, least: float = 0.0) -> Float:
     1 where a depth explains the frames as well as is usual; `least` is taken off G first.
     """
     G = G - np.float32(least)
+    return _gated(G, G)
+
+
+def gate_at(G: Float, label: NDArray[np.intp]) -> Float:
+    """Return the `gate` at one label of each pixel, ``(H, W)``."""
+    return _gated(np.take_along_axis(G, label[None], axis=0)[0], G)
+
+
+def _gated(values: Float, G: Float) -> Float:
     usual = usual_misfit(G)
-    explained: Float = np.exp(-np.maximum(G - np.float32(usual), 0.0) / np.float32(usual))
+    explained: Float = np.exp(-np.maximum(values - np.float32(usual), 0.0) / np.float32(usual))
     return explained
 
 

@@ -117,7 +117,7 @@ class Look:
     low, high, centre : ndarray of shape (h, w), float32
         Range of depth that explains the frames, and the depth itself, in frames.
     trust : ndarray of shape (h, w), float32
-        How well it does, in [0, 1].
+        How well it does, in [0, 1]; 1 where nothing changes, and nobody asks.
     factor : int
         Pixels of the full size, along a side, that make one.
     nearest : {"first", "last"} or None
@@ -318,17 +318,21 @@ class _Small:
                 asked = ndimage.maximum_filter(
                     magnitude(K(index)) > JUMP * self.model.peak_width, 2 * BESIDE + 1
                 )
-                trust = self.at(explain.gate(G), index)
+                trust = explain.gate_at(G, self.label(index))
                 index = explain.vote(index, trust, A, asked, self.model.step, self.model.labels)
             _, G, _ = self.explained(index, lens)
             gated = VolumeSearch(self.T * explain.gate(G), self.model.step)
             index = self.refined(gated, index / np.float32(self.model.step))
             chosen, contradicted = self.better(first, self.filled(index, lens), lens, KEPT)
+        nearest = self.nearest(maps)
+        if contradicted < CONTRADICTED[lens.rim]:  # nobody asks how well it explains the frames
+            sure = np.ones_like(chosen)
+            return Look(lens, contradicted, chosen, chosen, chosen, sure, 1, nearest)
         _, G, _ = self.explained(chosen, lens)
-        trust = self.at(explain.gate(G), chosen)
+        trust = explain.gate_at(G, self.label(chosen))
         low = ndimage.minimum_filter(chosen, 3, mode="nearest")
         high = ndimage.maximum_filter(chosen, 3, mode="nearest")
-        return Look(lens, contradicted, low, high, chosen, trust, 1, self.nearest(maps))
+        return Look(lens, contradicted, low, high, chosen, trust, 1, nearest)
 
     def nearest(self, maps: list[Float]) -> End | None:
         """Return which end of the stack is near, if the outlines of objects tell."""
@@ -369,7 +373,7 @@ class _Small:
     def filled(self, index: Float, lens: Lens) -> Float:
         """Return the depth, where little speaks continued from what explains the frames."""
         A, G, noise = self.explained(index, lens)
-        explained = self.at(explain.gate(G), index)
+        explained = explain.gate_at(G, self.label(index))
         evidence = np.clip(-self.at(self.T, index), 0.0, MOST_WEIGHT)
         edge = edge_weight(A, noise)
         smooth = continued(index, explained**2 * evidence, edge, PRICE / self.model.peak_width)
@@ -381,10 +385,14 @@ class _Small:
 
     def at(self, volume: Float, index: Float) -> Float:
         """Return a volume ``(L, H, W)`` at the label closest to a depth in frames."""
-        label = np.rint(index / np.float32(self.model.step)).astype(np.intp)
-        label = np.clip(label, 0, self.model.labels - 1)
-        found: Float = np.take_along_axis(volume, label[None], axis=0)[0]
+        found: Float = np.take_along_axis(volume, self.label(index)[None], axis=0)[0]
         return found
+
+    def label(self, index: Float) -> NDArray[np.intp]:
+        """Return the label closest to a depth in frames."""
+        label = np.rint(index / np.float32(self.model.step)).astype(np.intp)
+        inside: NDArray[np.intp] = np.clip(label, 0, self.model.labels - 1)
+        return inside
 
     def searched(self, cost: Float) -> Float:
         """Return the refined semi-global depth of a cost volume ``(L, H, W)``."""

@@ -209,7 +209,10 @@ class Search:
         self._complete_once = False
         self._windows: WindowTerm | None = None
         self._empty, self._after_band = empty, after_band
-        self._alone: Float = empty((2, height, width), np.float32)
+        # A single band is kept, and asked only if somebody wants to know; not where costs are
+        # overwritten by other ones.
+        later = len(self._bands) == 1 and (confined is None or confined.ghosts)
+        self._alone: Float | None = None if later else self._own_lowest()
         self._from_above: list[Float] = [NOTHING] * len(self._bands)
         self._from_below: list[Float] = [NOTHING] * len(self._bands)
 
@@ -258,8 +261,17 @@ class Search:
 
     def alone(self) -> tuple[Float, Float]:
         """Return the label of each pixel's own lowest cost, and that cost; start() comes first."""
+        if self._alone is None:
+            assert self._volumes is not None  # of a single band, kept
+            self._alone = self._own_lowest()
+            self._note_alone(0, len(self._lost), self._volumes[0])
         label, cost = self._alone
         return label, cost
+
+    def _own_lowest(self) -> Float:
+        """Return memory for each pixel's own lowest cost: label and cost."""
+        memory: Float = self._empty((2, *self._lost.shape), np.float32)
+        return memory
 
     def _value(self, cost: Float, label: Float, out: Float) -> None:
         """Write the cost at a label into `out`."""
@@ -342,8 +354,11 @@ class Search:
 
     def _keep_alone(self, top: int, bottom: int, cost: Float) -> None:
         """Keep each pixel's own lowest cost of a band, the first time it is computed."""
-        if self._complete_once:
-            return
+        if self._alone is not None and not self._complete_once:
+            self._note_alone(top, bottom, cost)
+
+    def _note_alone(self, top: int, bottom: int, cost: Float) -> None:
+        assert self._alone is not None
         label, value = self._alone[0, top:bottom], self._alone[1, top:bottom]
         kernels.lowest(cost, self._model.labels, label, thread_count())
         self._value(cost, label, value)

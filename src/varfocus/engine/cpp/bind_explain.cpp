@@ -29,6 +29,30 @@ void reblur(Planes<const float> measured, Planes<const float> pictures,
     kernels().reblur(problem, size, out.data(), threads);
 }
 
+void compare(Image<const float> measured, Image<const float> pictures, Image<const double> radius,
+             Vector<const double> radii, Image<float> off, Image<std::int32_t> nearest,
+             int threads) {
+    const Size size = image_size(measured);
+    const int count = checked_count("radii", radii.shape(0), 2, 1 << 16);
+    require_shape("pictures", pictures, count, size.width);
+    require_image("radius", radius, size);
+    require_image("off", off, size);
+    require_image("nearest", nearest, size);
+    require(radii.data()[0] == 0.0, "a first radius other than 0", "radii that begin with 0");
+    for (int j = 1; j < count; ++j) {
+        require(std::isfinite(radii.data()[j]) && radii.data()[j] > radii.data()[j - 1],
+                "radii that do not grow", "growing ones");
+    }
+    for (std::ptrdiff_t i = 0; i < size.pixels(); ++i) {
+        require(radius.data()[i] >= 0.0, "a negative radius", "radii of at least 0");
+    }
+    threads = checked_threads(threads);
+    const Comparison problem{measured.data(), pictures.data(), radius.data(), radii.data(),
+                             size.height,     count,           size.width};
+    nb::gil_scoped_release release;
+    kernels().compare(problem, off.data(), nearest.data(), threads);
+}
+
 void vote(Image<const float> depth, Image<const float> trust, Image<const float> picture,
           Image<const std::uint8_t> asked, Image<const float> closeness, int labels, int kin,
           float per_frame, float precision, float alike, float clear, Image<float> out, int threads) {
@@ -78,6 +102,24 @@ void likeness(Planes<const float> picture, Image<const float> depth,
     kernels().likeness(problem, closeness.data(), size, sums.data(), threads);
 }
 
+void fill_depth(Image<const float> d, Image<const float> weight, Image<const float> most,
+                float bend, float step, Image<float> u, Planes<float> v, int iterations,
+                int threads) {
+    const Size size = image_size(d);
+    require_image("weight", weight, size);
+    require_image("most", most, size);
+    require_image("u", u, size);
+    require_planes("v", v, 2, size);
+    require(u.data() != d.data(), "u = d", "u apart from d");
+    require_positive("bend", bend);
+    require_positive("step", step);
+    require_iterations(iterations);
+    threads = checked_threads(threads);
+    const Filling problem{d.data(), weight.data(), most.data(), bend, step};
+    nb::gil_scoped_release release;
+    kernels().fill_depth(problem, u.data(), v.data(), size, iterations, threads);
+}
+
 void confine(Planes<float> cost, int labels, Image<const float> low, Image<const float> high,
              Image<const float> centre, Image<const float> trust, float per_width, float pull,
              float scale, int threads) {
@@ -102,12 +144,16 @@ void confine(Planes<float> cost, int labels, Image<const float> low, Image<const
 void define_explain(nb::module_& m) {
     m.def("reblur", &reblur, array("measured"), array("pictures"), array("number"), "precision"_a,
           array("out"), "threads"_a);
+    m.def("compare", &compare, array("measured"), array("pictures"), array("radius"),
+          array("radii"), array("off"), array("nearest"), "threads"_a);
     m.def("vote", &vote, array("depth"), array("trust"), array("picture"), array("asked"),
           array("closeness"), "labels"_a, "kin"_a, "per_frame"_a, "precision"_a, "alike"_a, "clear"_a,
           array("out"), "threads"_a);
     m.def("likeness", &likeness, array("picture"), array("depth"), array("sure"), array("near"),
           array("far"), array("asked"), array("closeness"), "precision"_a, "side"_a, array("sums"),
           "threads"_a);
+    m.def("fill_depth", &fill_depth, array("d"), array("weight"), array("most"), "bend"_a, "step"_a,
+          array("u"), array("v"), "iterations"_a, "threads"_a);
     m.def("confine", &confine, array("cost"), "labels"_a, array("low"), array("high"),
           array("centre"), array("trust"), "per_width"_a, "pull"_a, "scale"_a, "threads"_a);
 }

@@ -258,6 +258,13 @@ struct Reblur {
     int frames, labels;
     float precision;  // 1/3v
 };
+// Frames at some pixels, and the sharp picture blurred by each of some growing radii, r_0 = 0.
+struct Comparison {
+    const float *measured, *pictures;  // (frames, pixels), (radii, pixels)
+    const double* radius;              // (frames, pixels), not negative
+    const double* radii;               // (radii,)
+    int frames, radii_count, pixels;
+};
 struct Vote {
     const float *depth, *trust, *picture;  // (H, W)
     const std::uint8_t* asked;             // (H, W)
@@ -274,6 +281,11 @@ struct Likeness {
     const std::uint8_t *sure, *asked;
     int reach;
     float precision, side;
+};
+// fill.cpp. All (H, W): a depth, what it is worth, and α₁ with the price of jumps.
+struct Filling {
+    const float *d, *weight, *most;
+    float bend, step;  // α₀ over α₁, and the step size of both kinds of variables
 };
 // All (H, W), in labels.
 struct Confinement {
@@ -364,11 +376,16 @@ struct Kernels {
 
     // Σ_k log(1 + (measured − picture)²/3v), (labels, H, W).
     void (*reblur)(const Reblur& problem, Size size, float* out, int threads);
+    // off: measured − picture of the radius, linear between two; nearest: number of the closest one.
+    void (*compare)(const Comparison& problem, float* off, std::int32_t* nearest, int threads);
     // closeness: weights (2·reach + 1)² of neighbours by distance; out: (H, W).
     void (*vote)(const Vote& problem, const float* closeness, Size size, float* out, int threads);
     // closeness as for vote; sums: (6, H, W), written where asked.
     void (*likeness)(const Likeness& problem, const float* closeness, Size size, float* sums,
                      int threads);
+    // u (H, W) and v (2, H, W), in place.
+    void (*fill_depth)(const Filling& problem, float* u, float* v, Size size, int iterations,
+                       int threads);
     // cost (H, W, stride), in place.
     void (*confine)(const Confinement& how, int labels, int stride, float* cost, Size size,
                     int threads);

@@ -16,43 +16,61 @@ static_assert(STRIP % LANES == 0, "a strip is made of whole vectors");
 constexpr int FACTORS = 3;
 constexpr float LARGEST_FACTOR = 1e10f;
 
-void reblur_strip(const Reblur& problem, std::ptrdiff_t pixels, std::ptrdiff_t first, int count,
-                  float* out) {
-    float measured[STRIP], sums[STRIP], products[STRIP];
+// The first `count` floats of a vector; the others are zero.
+VARFOCUS_INLINE void load_some(const float* from, int count, Lanes& a) {
+    float some[LANES] = {};
+    copy_to(some, from, count);
+    load(some, a);
+}
+
+// Σ log of LANES pixels, or of `count` at the end of the image.
+template <bool WHOLE>
+VARFOCUS_INLINE void reblur_lanes(const Reblur& problem, const float* frame,
+                                  const float* const* pictures, std::ptrdiff_t pixels, int x,
+                                  int count, float* out) {
     const Lanes ones = 1.0f - Lanes{};
-    Lanes most;
+    Lanes most, sum = {}, product = ones;
     fill(most, LARGEST_FACTOR);
-    for (int label = 0; label < problem.labels; ++label) {
-        for (int x = 0; x < STRIP; ++x) sums[x] = 0.0f, products[x] = 1.0f;
-        for (int k = 0; k < problem.frames; ++k) {
-            const float* frame = problem.measured + k * pixels + first;
-            const float* picture =
-                problem.pictures +
-                problem.number[std::ptrdiff_t(k) * problem.labels + label] * pixels + first;
-            copy_to(measured, frame, count);
-            float predicted[STRIP] = {};
-            copy_to(predicted, picture, count);
-            const bool last = k % FACTORS == FACTORS - 1 || k == problem.frames - 1;
-            for (int x = 0; x < count; x += LANES) {
-                Lanes a, b, product;
-                load(measured + x, a);
-                load(predicted + x, b);
-                load(products + x, product);
-                const Lanes off = a - b;
-                Lanes factor = off * off * problem.precision + 1.0f;
-                keep_smaller(factor, most);
-                product = product * factor;
-                if (last) {
-                    Lanes logarithm, sum;
-                    log_of(product, logarithm);
-                    load(sums + x, sum);
-                    store(sum + logarithm, sums + x);
-                    product = ones;
-                }
-                store(product, products + x);
-            }
+    for (int k = 0; k < problem.frames; ++k) {
+        Lanes a, b;
+        if (WHOLE) {
+            load(frame + k * pixels + x, a);
+            load(pictures[k] + x, b);
+        } else {
+            load_some(frame + k * pixels + x, count, a);
+            load_some(pictures[k] + x, count, b);
         }
-        copy_to(out + label * pixels + first, sums, count);
+        const Lanes off = a - b;
+        Lanes factor = off * off * problem.precision + 1.0f;
+        keep_smaller(factor, most);
+        product = product * factor;
+        if (k % FACTORS == FACTORS - 1 || k == problem.frames - 1) {
+            Lanes logarithm;
+            log_of(product, logarithm);
+            sum = sum + logarithm;
+            product = ones;
+        }
+    }
+    float sums[LANES];
+    store(sum, sums);
+    copy_to(out + x, sums, WHOLE ? LANES : count);
+}
+
+void reblur_strip(const Reblur& problem, std::ptrdiff_t pixels, std::ptrdiff_t first, int count,
+                  const float** pictures, float* out) {
+    const float* frame = problem.measured + first;
+    for (int label = 0; label < problem.labels; ++label) {
+        for (int k = 0; k < problem.frames; ++k) {
+            const std::ptrdiff_t number =
+                problem.number[std::ptrdiff_t(k) * problem.labels + label];
+            pictures[k] = problem.pictures + number * pixels + first;
+        }
+        float* to = out + label * pixels + first;
+        int x = 0;
+        for (; x + LANES <= count; x += LANES) {
+            reblur_lanes<true>(problem, frame, pictures, pixels, x, LANES, to);
+        }
+        if (x < count) reblur_lanes<false>(problem, frame, pictures, pixels, x, count - x, to);
     }
 }
 
@@ -62,7 +80,54 @@ void reblur(const Reblur& problem, Size size, float* out, int threads) {
     for_row_blocks(strips, 1, threads, [&](int, int strip, int) {
         const std::ptrdiff_t first = std::ptrdiff_t(strip) * STRIP;
         const std::ptrdiff_t left = pixels - first;
-        reblur_strip(problem, pixels, first, left < STRIP ? int(left) : STRIP, out);
+        Buffer<const float*> pictures(std::size_t(problem.frames), nullptr);
+        reblur_strip(problem, pixels, first, left < STRIP ? int(left) : STRIP, pictures.data(),
+                     out);
+    });
+}
+
+// For every place on an even grid the last radius that is not beyond it: where a search begins, and
+// where it nearly always ends.
+constexpr int PLACES = 2048;
+
+void compare_row(const Comparison& problem, const std::int32_t* begin, const double* slope, int k,
+                 float* VARFOCUS_RESTRICT off, std::int32_t* VARFOCUS_RESTRICT nearest) {
+    const int last = problem.radii_count - 1;
+    const double* radii = problem.radii;
+    const double largest = radii[last], places = double(PLACES) / largest;
+    const std::ptrdiff_t row = std::ptrdiff_t(k) * problem.pixels;
+    for (int x = 0; x < problem.pixels; ++x) {
+        const double radius = problem.radius[row + x];
+        double place = double(last);
+        if (radius < largest) {
+            int j = begin[int(radius * places)];
+            while (j > 0 && radius < radii[j]) --j;
+            while (radius >= radii[j + 1]) ++j;
+            place = slope[j] * (radius - radii[j]) + double(j);
+        }
+        const int lower = smaller(int(place), last - 1);
+        const float share = float(place - double(lower));
+        const float* picture = problem.pictures + std::ptrdiff_t(lower) * problem.pixels + x;
+        const float low = picture[0], high = picture[problem.pixels];
+        off[row + x] = problem.measured[row + x] - (low + share * (high - low));
+        // Halves go to the even one. Written so that nothing has to be guessed in advance.
+        nearest[row + x] = lower + (int(share > 0.5f) | (int(share == 0.5f) & lower & 1));
+    }
+}
+
+void compare(const Comparison& problem, float* off, std::int32_t* nearest, int threads) {
+    const int last = problem.radii_count - 1;
+    const double* radii = problem.radii;
+    Buffer<double> slope(std::size_t(last), 0.0);
+    for (int j = 0; j < last; ++j) slope[std::size_t(j)] = 1.0 / (radii[j + 1] - radii[j]);
+    Buffer<std::int32_t> begin(std::size_t(PLACES + 1), 0);
+    int j = 0;
+    for (int i = 0; i <= PLACES; ++i) {
+        while (j < last - 1 && radii[j + 1] <= radii[last] * i / PLACES) ++j;
+        begin[std::size_t(i)] = j;
+    }
+    for_row_blocks(problem.frames, 1, threads, [&](int, int k, int) {
+        compare_row(problem, begin.data(), slope.data(), k, off, nearest);
     });
 }
 
@@ -140,7 +205,7 @@ void vote(const Vote& problem, const float* closeness, Size size, float* out, in
 }
 
 // What a pixel looks like on either side of its jump: Σs, Σsa, Σsad of the near side, then the far.
-void compare(const Likeness& problem, const float* closeness, Size size, int y, int x, float* sums) {
+void liken(const Likeness& problem, const float* closeness, Size size, int y, int x, float* sums) {
     const int reach = problem.reach, width = size.width, channels = problem.channels;
     const std::ptrdiff_t here = std::ptrdiff_t(y) * width + x, pixels = size.pixels();
     const float* own = problem.picture + here * channels;
@@ -175,7 +240,7 @@ void likeness(const Likeness& problem, const float* closeness, Size size, float*
         for (int y = first; y < end; ++y) {
             for (int x = 0; x < size.width; ++x) {
                 if (problem.asked[std::ptrdiff_t(y) * size.width + x]) {
-                    compare(problem, closeness, size, y, x, sums);
+                    liken(problem, closeness, size, y, x, sums);
                 }
             }
         }
@@ -206,6 +271,7 @@ void confine(const Confinement& how, int labels, int stride, float* cost, Size s
 
 void enter_explain(Kernels& table) {
     table.reblur = reblur;
+    table.compare = compare;
     table.vote = vote;
     table.likeness = likeness;
     table.confine = confine;

@@ -134,6 +134,17 @@ VARFOCUS_INLINE void to_float(const IntLanes& whole, Lanes& a) {
 VARFOCUS_INLINE void load(const float* from, Lanes& a) { memcpy(&a, from, sizeof a); }
 VARFOCUS_INLINE void store(const Lanes& a, float* to) { memcpy(to, &a, sizeof a); }
 
+// Asks memory for some floats that will be needed soon. Sweeps that go backwards through memory
+// confuse the processor's own foresight.
+VARFOCUS_INLINE void prefetch(const float* from, int count) {
+#if defined(__GNUC__)
+    constexpr int LINE = 16;  // floats of a cache line
+    for (int i = 0; i < count; i += LINE) __builtin_prefetch(from + i);
+#else
+    (void)from, (void)count;
+#endif
+}
+
 VARFOCUS_INLINE float lowest_lane(const Lanes& a) {
     float lane[LANES];
     store(a, lane);

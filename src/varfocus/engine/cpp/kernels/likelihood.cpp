@@ -17,7 +17,9 @@ constexpr int PIXELS = 48;  // of a strip: a multiple of LANES and of TOGETHER
 
 // Pixels, and vectors of labels, whose products are in registers at once: as many as fit. SSE2 has
 // no load that repeats a number, and one register less for every product.
-#if defined(__AVX2__) || defined(__aarch64__) || defined(_M_ARM64)
+#if defined(__AVX512F__)
+constexpr int TOGETHER = 12, CHUNKS = 1;  // twice the labels would not fit into the first cache
+#elif defined(__AVX2__) || defined(__aarch64__) || defined(_M_ARM64)
 constexpr int TOGETHER = 6, CHUNKS = 2;
 #else
 constexpr int TOGETHER = 3, CHUNKS = 3;
@@ -102,7 +104,7 @@ VARFOCUS_INLINE void products(const float* bank, int widths, int rank, const flo
             Lanes t[CHUNKS];
             for (int j = 0; j < COUNT; ++j) load(templates + r * LANES + j * next, t[j]);
             const float* at = y + std::ptrdiff_t(r) * PIXELS;
-#pragma GCC unroll 6
+#pragma GCC unroll 12
             for (int i = 0; i < TOGETHER; ++i) {
 #pragma GCC unroll 4
                 for (int j = 0; j < COUNT; ++j) sum[i][j] = sum[i][j] + t[j] * at[i];

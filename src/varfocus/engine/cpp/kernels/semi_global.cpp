@@ -17,6 +17,7 @@ constexpr int PIXELS_PER_STEP = 32;
 constexpr int COMFORT = 3;  // steps a sleeper lets its leader get ahead
 constexpr int ABOVE = 3;    // paths that come from the row above
 constexpr int PATHS = ABOVE + 1;
+constexpr int AHEAD = 3;    // pixels by which memory is asked for what a sweep upward needs next
 
 // Path costs of all pixels of a row, a guard of absent labels around each.
 struct PathRow {
@@ -148,6 +149,10 @@ class Sweep {
             const std::ptrdiff_t at =
                 (std::ptrdiff_t(line(row)) * size_.width + column(x)) * problem_.stride;
             float* total = problem_.total == nullptr ? nullptr : problem_.total + at;
+            if (problem_.upward && at >= AHEAD * problem_.stride) {
+                prefetch(problem_.cost + at - AHEAD * problem_.stride, problem_.stride);
+                if (total != nullptr) prefetch(total - AHEAD * problem_.stride, problem_.stride);
+            }
             (problem_.upward ? step_of<true> : step_of<false>)(
                 problem_.cost + at, problem_.stride, problem_.p1, source, target, floors, total);
             for (int path = 0; path < ABOVE; ++path) now.floor(path, x) = floors[path];

@@ -10,6 +10,7 @@ void enter_cells(Kernels& table);
 void enter_edges(Kernels& table);
 void enter_energy(Kernels& table);
 void enter_explain(Kernels& table);
+void enter_fill(Kernels& table);
 void enter_filters(Kernels& table);
 void enter_front(Kernels& table);
 void enter_fusion(Kernels& table);
@@ -29,6 +30,7 @@ void enter_all(Kernels& table) {
     enter_edges(table);
     enter_energy(table);
     enter_explain(table);
+    enter_fill(table);
     enter_filters(table);
     enter_front(table);
     enter_fusion(table);

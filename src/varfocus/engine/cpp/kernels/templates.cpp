@@ -1,7 +1,7 @@
 // Products of some curves with all templates, and what is largest among them.
 //
-// Two vectors of pixels and six labels at a time stay in registers; the products themselves are
-// never stored.
+// Two vectors of pixels and six labels at a time stay in registers, or one wide vector and twelve
+// labels; the products themselves are never stored.
 
 #include "blocks.hpp"
 #include "lanes.hpp"
@@ -11,9 +11,12 @@ namespace varfocus {
 namespace VARFOCUS_SET {
 namespace {
 
-constexpr int VECTORS = 2;
+#if defined(__AVX512F__)
+constexpr int VECTORS = 1, TOGETHER = 12;  // of pixels, and labels
+#else
+constexpr int VECTORS = 2, TOGETHER = 6;
+#endif
 constexpr int PIXELS = VECTORS * LANES;
-constexpr int TOGETHER = 6;  // labels
 
 // Products of the templates of labels l, l + 1, … (the last one repeated) with one strip.
 VARFOCUS_INLINE void products(const float* templates, int l, int labels, int n, const float* strip,
@@ -24,13 +27,14 @@ VARFOCUS_INLINE void products(const float* templates, int l, int labels, int n, 
         for (int j = 0; j < VECTORS; ++j) sum[i][j] = Lanes{};
     }
     for (int k = 0; k < n; ++k) {
-        Lanes one, two;
-        load(strip + std::ptrdiff_t(k) * PIXELS, one);
-        load(strip + std::ptrdiff_t(k) * PIXELS + LANES, two);
-#pragma GCC unroll 6
+        Lanes values[VECTORS];
+        for (int j = 0; j < VECTORS; ++j) {
+            load(strip + std::ptrdiff_t(k) * PIXELS + j * LANES, values[j]);
+        }
+#pragma GCC unroll 12
         for (int i = 0; i < TOGETHER; ++i) {
-            sum[i][0] = sum[i][0] + one * rows[i][k];
-            sum[i][1] = sum[i][1] + two * rows[i][k];
+#pragma GCC unroll 2
+            for (int j = 0; j < VECTORS; ++j) sum[i][j] = sum[i][j] + values[j] * rows[i][k];
         }
     }
 }
