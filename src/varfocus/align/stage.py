@@ -214,10 +214,12 @@ def _judged(found: Alignment, plain: Alignment, defocus: float) -> Alignment:
     if any(proof[k] > STILL for k in known):
         return found
     motion = max((float(found.motions[k]) for k in known), default=0.0)
+    lost = len(used) - sum(found.errors[k] < LARGEST_ERROR for k in known)
+    untold = f"; blur leaves too little of {lost} of them to tell" if lost else ""
     return replace(
         found,
         model="none",
-        reason=_still(motion),
+        reason=_still(motion) + untold,
         matrices=plain.matrices,
         crop=plain.crop,
     )
