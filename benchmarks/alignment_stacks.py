@@ -28,7 +28,7 @@ SIZE = (320, 400)
 """Largest height and width of rendered frames in pixels; larger pictures are cut, not shrunk."""
 
 LAYERS = 24
-KINDS = ("layers", "rays", "shapes", "own", "real")
+KINDS = ("layers", "rays", "shapes", "shapes-rays", "own", "real")
 APERTURES = ("disc", "gauss", "square", "hexagon", "bubble")
 DIOPTRES = (0.0, 0.1, 0.3)
 BREATHING = (0.0, 0.02, 0.05, 0.1, 0.15)
@@ -57,9 +57,9 @@ class Scene:
     ----------
     name : str
         What it is, in words.
-    kind : {"layers", "shapes", "rays", "own", "real"}
-        Who made it: the other renderer, from pictures or shapes; rays through a lens; our own
-        simulator; or another (light fields refocused, generated surfaces).
+    kind : {"layers", "shapes", "rays", "shapes-rays", "own", "real"}
+        Who made it: the other renderer, from pictures or shapes; rays through a lens, of pictures
+        or shapes; our own simulator; or another (light fields refocused, generated surfaces).
     frames : ndarray of shape (n, H, W) or (n, H, W, 3), uint8
         Pixels.
     noise : float
@@ -102,6 +102,9 @@ def scenes(part: str, data: Path | None, cache: Path | None, kinds: set[str]) ->
         for number, name in enumerate(PICTURES[part] if "rays" in kinds else ()):
             for variant in range(3):
                 yield _through_a_lens(name, offset + 700 + 20 * number + variant, data, cache, tool)
+        for number, name in enumerate(SHAPES if "shapes-rays" in kinds else ()):
+            for variant in range(3):
+                yield _through_a_lens(name, offset + 900 + 20 * number + variant, data, cache, tool)
         for number, name in enumerate(SHAPES if "shapes" in kinds else ()):
             for variant in range(5):
                 yield from _rendered(name, offset + 300 + 20 * number + variant, data, cache, tool)
@@ -216,7 +219,7 @@ def _through_a_lens(
         f"rays_{name}_{seed}",
         lambda: rays(*_picture_part(name, seed, rng, n, data, tool), n, blur, kind, dioptre),
     )
-    return Scene(words, "rays", frames, noise, seed)
+    return Scene(words, "shapes-rays" if name in SHAPES else "rays", frames, noise, seed)
 
 
 def _picture_part(

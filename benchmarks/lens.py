@@ -10,7 +10,6 @@ pixel, whatever its defocus: only against such frames can an alignment be judged
 from __future__ import annotations
 
 import numpy as np
-from scipy import ndimage
 
 
 def focus_coordinate(place: np.ndarray | float, n: int, dioptre: float) -> np.ndarray:
@@ -69,42 +68,65 @@ def rays(
         Frames without noise.
     """
     depth = focus_coordinate(index, n, dioptre).astype(np.float32)
-    height, width = depth.shape
-    y, x = np.mgrid[:height, :width].astype(np.float32)
-    planes = [np.ascontiguousarray(rgb[..., c], np.float32) for c in range(3)]
     levels = np.linspace(depth.min(), depth.max(), 2 * int(np.ceil(blur)) + 2)[1:]
+    planes = np.ascontiguousarray(np.moveaxis(rgb, 2, 0), np.float32)
     frames = []
     for k in range(n):
         focus = float(focus_coordinate(k, n, dioptre))
         widest = blur * float(np.abs(focus - depth).max())
         points, weights = aperture(kind, max(16, 2 * int(widest**2 / 6)))
-        seen = np.zeros((3, height, width), np.float32)
-        for (a_x, a_y), weight in zip(blur * points, weights, strict=True):
-            q_x, q_y = _met(depth, levels, focus, a_x, a_y, x, y)
+        reach = int(np.ceil(widest * np.abs(points).max())) + 1
+        padded = np.pad(depth, reach, mode="edge")
+        seen = np.zeros_like(planes)
+        for point, weight in zip(blur * points, weights, strict=True):
+            met = _met(depth, padded, levels, focus, point)
             for c, plane in enumerate(planes):
-                light = ndimage.map_coordinates(plane, [q_y, q_x], order=1, mode="nearest")
-                seen[c] += np.float32(weight) * light
+                seen[c] += np.float32(weight) * _between(plane, *met)
         frames.append(np.clip(np.moveaxis(seen, 0, 2) * 255 + 0.5, 0, 255).astype(np.uint8))
     return np.stack(frames)
 
 
-def _met(depth, levels, focus, a_x, a_y, x, y) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the ray of each pixel through a point of the aperture meets a surface first."""
+def _met(
+    depth: np.ndarray, padded: np.ndarray, levels: np.ndarray, focus: float, point: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return where (x, y) the ray of each pixel through a point of the aperture meets a surface.
+
+    All rays through one point shift by the same amount at one level: a level is a shifted view.
+    """
     height, width = depth.shape
-    q_x, q_y = x.copy(), y.copy()
+    reach = (padded.shape[0] - height) // 2
+    y, x = np.ogrid[:height, :width]
+    shift = np.zeros(depth.shape, np.float32)
     left = np.ones(depth.shape, bool)
     for level in levels:
-        shift = focus - level
-        p_x = np.clip(x + np.float32(a_x * shift), 0, width - 1)
-        p_y = np.clip(y + np.float32(a_y * shift), 0, height - 1)
-        here = depth[np.rint(p_y).astype(np.intp), np.rint(p_x).astype(np.intp)]
-        hit = left & (here <= level + 1e-6)
-        q_x[hit], q_y[hit] = p_x[hit], p_y[hit]
-        left &= ~hit
+        column, row = (round(float(a * (focus - level))) + reach for a in point)
+        hit = padded[row : row + height, column : column + width] <= level + 1e-6
+        hit &= left
+        shift[hit] = focus - level
+        left ^= hit
+        if not left.any():
+            break
+
+    def at(shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        a_x, a_y = point.astype(np.float32)
+        return np.clip(x + a_x * shift, 0, width - 1), np.clip(y + a_y * shift, 0, height - 1)
+
+    q_x, q_y = at(shift)
     for _ in range(2):  # on the surface itself, between two levels
-        shift = focus - ndimage.map_coordinates(depth, [q_y, q_x], order=1, mode="nearest")
-        p_x = np.clip(x + np.float32(a_x) * shift, 0, width - 1)
-        p_y = np.clip(y + np.float32(a_y) * shift, 0, height - 1)
+        p_x, p_y = at(np.float32(focus) - _between(depth, q_x, q_y))
         near = np.hypot(p_x - q_x, p_y - q_y) < 1.0
         q_x, q_y = np.where(near, p_x, q_x), np.where(near, p_y, q_y)
     return q_x, q_y
+
+
+def _between(image: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return an image at positions between its pixels, linearly."""
+    height, width = image.shape
+    left = np.minimum(x.astype(np.int32), width - 2)
+    top = np.minimum(y.astype(np.int32), height - 2)
+    right, down = (x - left).astype(np.float32), (y - top).astype(np.float32)
+    first = top * width + left
+    flat = image.ravel()
+    above = flat[first] * (1 - right) + flat[first + 1] * right
+    below = flat[first + width] * (1 - right) + flat[first + width + 1] * right
+    return above * (1 - down) + below * down

@@ -7,10 +7,14 @@ independent and normal, whichever are smaller,
 .. math:: θ_{r+1} - θ_r \sim N(0, τ_1^2) \quad\text{or}\quad
           θ_{r+1} - 2 θ_r + θ_{r-1} \sim N(0, τ_2^2),
 
-r the place in the order of focus. With the covariance C of what was measured and Q the inverse
-covariance of that prior, the most likely maps are (C⁻¹ + Q)⁻¹ C⁻¹ θ: what was measured where that
-is sure, on the way of the neighbours where it is not, and in between otherwise. Only frames that
-become much surer by it are changed.
+r the place in the order of focus. With the covariance C of what was measured, P its inverse and Q
+the inverse covariance of that prior, (P + Q)⁻¹ tells which frames become much surer by it. Only
+these, u, are changed, given the others, s, which stay:
+
+.. math:: θ_u ← θ_u - (P_{uu} + Q_{uu})^{-1} (Qθ)_u.
+
+What was measured counts where that is sure, the way of the neighbours where it is not. Since errors
+of neighbours are alike, a frame goes along with the one beside it that stays.
 """
 
 from __future__ import annotations
@@ -64,7 +68,7 @@ def continued(
     N = normaliser(shape)
     back = np.linalg.inv(N)
     theta = np.stack([parameters(model, unit(N @ m @ back)) for m in maps]) / N[0, 0]
-    own = np.einsum("iaib->iab", covariance)
+    own = _own(covariance.reshape(n * p, n * p), n)
     errors = root_mean_square(own, model, shape)
     known = errors < KNOWN
     Q = np.zeros((n, p, n, p))
@@ -72,16 +76,30 @@ def continued(
         D, tau = _prior(theta[:, i], own[:, i, i], known)
         Q[:, i, :, i] = D.T @ D / tau**2
     C = covariance.reshape(n * p, n * p) + 1e-6 * np.eye(n * p)
-    inverse = np.linalg.inv(C)
-    posterior = np.linalg.inv(inverse + Q.reshape(n * p, n * p))
-    likely = (posterior @ inverse @ theta.ravel()).reshape(n, p)
-    better = np.einsum("iaib->iab", posterior.reshape(n, p, n, p))
-    new_errors = root_mean_square(better, model, shape)
-    changed = new_errors < SURER * errors
+    P, prior = np.linalg.inv(C), Q.reshape(n * p, n * p)
+    whole = P + prior
+    joined: Array = np.asarray(np.linalg.inv(whole), np.float64)
+    possible = root_mean_square(_own(joined, n), model, shape)
+    changed = ~known & (possible < SURER * errors)
+    u, s = np.repeat(changed, p), np.repeat(~changed, p)
+    inverse = np.linalg.inv(whole[np.ix_(u, u)])
+    likely = theta.ravel().copy()
+    likely[u] -= inverse @ (prior @ theta.ravel())[u]
+    # They are as unsure as the frames that stay make them, and by themselves.
+    follows = inverse @ whole[np.ix_(u, s)]
+    posterior = np.zeros_like(C)
+    posterior[np.ix_(u, u)] = inverse + follows @ C[np.ix_(s, s)] @ follows.T
+    better = root_mean_square(_own(posterior, n), model, shape)
     result = maps.copy()
-    for k in np.flatnonzero(changed & ~known):
-        result[k] = unit(back @ step(model, N[0, 0] * likely[k]) @ N)
-    return result, np.where(changed & ~known, new_errors, errors)
+    for k in np.flatnonzero(changed):
+        result[k] = unit(back @ step(model, N[0, 0] * likely.reshape(n, p)[k]) @ N)
+    return result, np.where(changed, better, errors)
+
+
+def _own(covariance: Array, n: int) -> Array:
+    """Return the covariances of the frames by themselves, ``(n, p, p)``."""
+    p = len(covariance) // n
+    return np.asarray(np.einsum("iaib->iab", covariance.reshape(n, p, n, p)), np.float64)
 
 
 def independent(errors: Array, model: str, shape: tuple[int, int]) -> Array:

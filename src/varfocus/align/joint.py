@@ -1,16 +1,21 @@
 r"""All frames improved at once: each registered to the sharpest view of every place.
 
 In cell c, frame k and the frame s that the template was taken from there have displacements that
-differ by what `varfocus.align.template.compared` sees. With B as in `varfocus.align.models`, H and
-g curvature and slope of the cell, w its weight, changes A_k ← A_k Δ(δ_k) of the maps solve
+differ by what `varfocus.align.template.compared` sees, u = −H⁻¹ g with H and g curvature and slope
+of the cell. Not all of it is motion. What is blurred by σ pixels relative to the template may seem
+displaced in proportion to σ: uneven blur, outlines, an aperture cut off by the rim of the lens. How
+much so is unknown in each cell c and on each side e of its focus, a vector v_ce:
 
-.. math:: \min_δ \sum_{k,c} w_{kc} \lVert H_{kc}^{1/2} B_c (δ_k - δ_{s(c)}) + H_{kc}^{-1/2} g_{kc}
-          \rVert^2, \qquad δ_{\text{ref}} = 0,
+.. math:: u_{kc} = B_c (δ_k - δ_{s(c)}) + σ_{kc} v_{ce} + \text{noise}, \qquad
+          v_{ce} \sim N(0, τ^2), \qquad \text{noise} \sim N(0, φ_k H_{kc}^{-1}),
+          \qquad δ_{\text{ref}} = 0,
 
-one linear system for all frames, repeated with a new template until nothing moves. Weights are
-inverse variances of what is not explained, and fall for cells that contradict the others. The
-covariance of δ comes from how much cells contradict each other (a sandwich, cells being what is
-independent, over all frames together since they share the template).
+with B as in `varfocus.align.models`. So what two frames show sharp says most about how they lie to
+each other, and what both show blurred by as much says more than what only one does. φ and τ are the
+most likely ones, found along with δ; v is eliminated cell by cell. That leaves one linear system
+for all frames, repeated with a new template until nothing moves. Cells that contradict the others
+count less. The covariance of δ comes from how much cells contradict each other (a sandwich, cells
+being what is independent, over all frames together since they share the template).
 
 A surface whose blur changes from place to place seems displaced by up to 2∇β even when blurred by
 a perfect lens, depending on whether pixels are thought to gather or to scatter light: the lens
@@ -21,12 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
-from varfocus.align.cells import columns_at, root_mean_square
+from varfocus.align.cells import UNKNOWN, columns_at, root_mean_square
 from varfocus.align.models import normaliser, step, unit
 from varfocus.align.template import (
     MARGIN,
@@ -51,6 +58,10 @@ SETTLED = 0.01
 FARTHEST = 3.0
 """Largest change in pixels at the corners in one round: linearisation goes no farther."""
 
+UNSETTLED = 0.5
+"""Frames that the last round still changed by more pixels than this at the corners have found no
+place: nothing is known of them."""
+
 PRIOR = 0.25
 """Inverse variance in 1/px² of how far maps may be off at first: frames of which nothing can be
 seen stay where they are."""
@@ -66,6 +77,11 @@ LEAST_ERROR = 0.02
 
 PRETENDED = 0.25
 """Standard error of the answer in units of what ∇β pretends, as measured on simulated stacks."""
+
+TAUS = (1e-4, 1.0)
+PHIS = (1e-6, 1e6)
+SCALED = 6
+"""Bounds of τ and φ, and steps to the most likely φ."""
 
 CAUCHY = 2.385
 REWEIGHTED = 8
@@ -105,6 +121,8 @@ class Links:
         Curvature, times the weight.
     g : ndarray of shape (q, 2)
         Slope, times the weight.
+    sigma : ndarray of shape (q,)
+        Blur relative to the template in pixels.
     pretended : ndarray of shape (q, 2)
         ∇β in pixels.
     """
@@ -115,7 +133,13 @@ class Links:
     B: Array
     H: Array
     g: Array
+    sigma: Array
     pretended: Array
+
+    @property
+    def group(self) -> NDArray[np.intp]:
+        """Number of the cell and the side of its focus, shape ``(q,)``."""
+        return np.asarray(2 * self.cell + (self.frame > self.source), np.intp)
 
 
 def refined(
@@ -148,8 +172,9 @@ def refined(
     N = normaliser(shape)
     back = np.linalg.inv(N)
     A = np.array(maps, np.float64)
-    covariance, doubts = np.zeros(0), np.zeros(n)
+    covariance, doubts = np.zeros((n, 0, n, 0)), np.zeros(n)
     betas: list[Array | None] = [None] * n
+    length = np.zeros((n, 1))
     for number in range(ROUNDS):
         links, betas = _compared(greys, A, raster, betas, model, reference, mapper)
         delta, covariance, pretended = _solved(links, n, reference)
@@ -162,6 +187,11 @@ def refined(
         progress("improving", ROUNDS if settled else number + 1, ROUNDS)
         if settled:
             break
+    lost = length[:, 0] > UNSETTLED
+    A[lost] = maps[lost]
+    covariance[lost], covariance[:, :, lost] = 0.0, 0.0
+    for i in range(covariance.shape[1]):
+        covariance[lost, i, lost, i] = UNKNOWN**2
     return Refined(A, covariance, doubts)
 
 
@@ -213,6 +243,7 @@ def _compared(
                 columns[cells],
                 weight[:, None, None] * seen_k.curvature[cells],
                 weight[:, None] * seen_k.slope[cells],
+                np.sqrt(2.0 * seen_k.beta[cells]),
                 raster.slopes(seen_k.beta)[cells],
             )
         )
@@ -229,17 +260,26 @@ def _solved(links: Links, n: int, reference: int) -> tuple[Array, Array, Array]:
     p = links.B.shape[2]
     delta: Array = np.zeros((n, p))
     inverse: Array = np.eye(n * p)
-    trust = np.ones(len(links.frame))
-    misfit = links.g
+    trust, phi = np.ones(len(links.frame)), np.ones(n)
+    tau, v = 0.0, np.zeros((len(links.frame), 2))
+    own, spread = links, Spread.of(links)
     for _ in range(REWEIGHTED):
-        weighted = replace(links, H=links.H * trust[:, None, None], g=links.g * trust[:, None])
-        inverse = np.asarray(np.linalg.inv(_normal(weighted, n, reference)), np.float64)
-        delta = (inverse @ _right(weighted, -weighted.g, n, reference)).reshape(n, p)
-        apart = np.einsum("qia,qa->qi", links.B, delta[links.frame] - delta[links.source])
-        misfit = links.g + np.einsum("qij,qj->qi", links.H, apart)
-        trust = _trust(links, misfit, n)
+        squares = spread.squares(_misfit(links, delta))
+        phi, tau = spread.likely(squares, trust, phi)
+        trust = spread.trust(squares, phi, tau)
+        weight = trust / phi[links.frame]
+        own = replace(links, H=links.H * weight[:, None, None], g=links.g * weight[:, None])
+        system = System.of(own, tau, n, reference)
+        inverse = np.asarray(np.linalg.inv(system.matrix), np.float64)
+        delta = (inverse @ system.right(-own.g)).reshape(n, p)
+        v = system.displaced(delta)
+    # What remains of each cell once its own displacement is taken off.
+    pull = np.einsum(
+        "qia,qi->qa",
+        links.B,
+        _misfit(own, delta) + np.einsum("qij,qj->qi", own.H, own.sigma[:, None] * v),
+    )
     score = np.zeros((int(links.cell.max(initial=0)) + 1, n, p))
-    pull = np.einsum("qia,qi->qa", links.B, misfit * trust[:, None])
     np.add.at(score, (links.cell, links.frame), pull)
     np.add.at(score, (links.cell, links.source), -pull)
     flat = score.reshape(len(score), n * p)
@@ -249,49 +289,164 @@ def _solved(links: Links, n: int, reference: int) -> tuple[Array, Array, Array]:
     covariance = inverse @ (flat.T @ flat + np.diag(prior)) @ inverse
     kept = np.arange(n) != reference
     resampled = np.diag(np.repeat(LEAST_ERROR**2 / p * kept, p))
-    telling = np.einsum("qij,qj->qi", links.H * trust[:, None, None], links.pretended)
-    pretended = (inverse @ _right(links, telling, n, reference)).reshape(n, p)
+    telling = np.einsum("qij,qj->qi", own.H, links.pretended)
+    pretended = (inverse @ System.of(own, tau, n, reference).right(telling)).reshape(n, p)
     doubt = PRETENDED * pretended.ravel()
     covariance += resampled + np.outer(doubt, doubt)
     return delta, covariance.reshape(n, p, n, p), pretended
 
 
-def _normal(links: Links, n: int, reference: int) -> Array:
-    """Return the matrix of the linear system, with ones for the reference."""
-    p = links.B.shape[2]
-    blocks = np.einsum("qia,qij,qjb->qab", links.B, links.H, links.B, optimize=True)
-    M = np.zeros((n, n, p, p))
-    for row, column, sign in (
-        (links.frame, links.frame, 1.0),
-        (links.source, links.source, 1.0),
-        (links.frame, links.source, -1.0),
-        (links.source, links.frame, -1.0),
-    ):
-        np.add.at(M, (row, column), sign * blocks)
-    whole = M.swapaxes(1, 2).reshape(n * p, n * p) + PRIOR / p * np.eye(n * p)
-    fixed = np.arange(reference * p, (reference + 1) * p)
-    whole[fixed] = 0.0
-    whole[:, fixed] = 0.0
-    whole[fixed, fixed] = 1.0
-    return np.asarray(whole, np.float64)
+def _misfit(links: Links, delta: Array) -> Array:
+    """Return g + H B (δ_k − δ_s): minus H times what motion does not explain."""
+    apart = np.einsum("qia,qa->qi", links.B, delta[links.frame] - delta[links.source])
+    return np.asarray(links.g + np.einsum("qij,qj->qi", links.H, apart), np.float64)
 
 
-def _right(links: Links, pull: Array, n: int, reference: int) -> Array:
-    """Return the right side of the linear system, zero for the reference."""
-    each = np.einsum("qia,qi->qa", links.B, pull)
-    right = np.zeros((n, each.shape[1]))
-    np.add.at(right, links.frame, each)
-    np.add.at(right, links.source, -each)
-    right[reference] = 0.0
-    return np.asarray(right.ravel(), np.float64)
+@dataclass(frozen=True)
+class System:
+    """The linear system for δ, with the displacements v of blurred cells eliminated.
+
+    Attributes
+    ----------
+    links : Links
+        What cells say, H and g divided by φ.
+    matrix : ndarray of shape (n·p, n·p)
+        Of the system, with ones for the reference.
+    G : ndarray of shape (e, 2, n·p)
+        Σ_k σ H B over the frames of a cell and side: v as a pull on δ.
+    K : ndarray of shape (e, 2, 2)
+        Inverse of Σ_k σ² H + 1/τ².
+    fixed : slice
+        Parameters of the reference.
+    """
+
+    links: Links
+    matrix: Array
+    G: Array
+    K: Array
+    fixed: slice
+
+    @classmethod
+    def of(cls, links: Links, tau: float, n: int, reference: int) -> System:
+        """Set up the system."""
+        p = links.B.shape[2]
+        HB = links.H @ links.B
+        blocks = np.einsum("qia,qib->qab", links.B, HB)
+        M = np.zeros((n, n, p, p))
+        for row, column, sign in (
+            (links.frame, links.frame, 1.0),
+            (links.source, links.source, 1.0),
+            (links.frame, links.source, -1.0),
+            (links.source, links.frame, -1.0),
+        ):
+            np.add.at(M, (row, column), sign * blocks)
+        group = links.group
+        count = int(group.max(initial=0)) + 1
+        G = np.zeros((count, n, 2, p))
+        pulls = links.sigma[:, None, None] * HB
+        np.add.at(G, (group, links.frame), pulls)
+        np.add.at(G, (group, links.source), -pulls)
+        inner = np.zeros((count, 2, 2))
+        np.add.at(inner, group, (links.sigma**2)[:, None, None] * links.H)
+        # As τ² (1 + τ² Σ σ² H)⁻¹: τ may be zero.
+        K: Array = np.asarray(tau**2 * np.linalg.inv(np.eye(2) + tau**2 * inner), np.float64)
+        flat = G.swapaxes(1, 2).reshape(count, 2, n * p)
+        whole = M.swapaxes(1, 2).reshape(n * p, n * p) + PRIOR / p * np.eye(n * p)
+        whole -= flat.reshape(-1, n * p).T @ (K @ flat).reshape(-1, n * p)
+        fixed = slice(reference * p, (reference + 1) * p)
+        whole[fixed] = 0.0
+        whole[:, fixed] = 0.0
+        whole[fixed, fixed] = np.eye(p)
+        return cls(links, whole, flat, K, fixed)
+
+    def right(self, pull: Array) -> Array:
+        """Return the right side for pulls H u of all links, ``(q, 2)``; zero for the reference."""
+        links = self.links
+        each = np.einsum("qia,qi->qa", links.B, pull)
+        right = np.zeros((self.G.shape[2] // each.shape[1], each.shape[1]))
+        np.add.at(right, links.frame, each)
+        np.add.at(right, links.source, -each)
+        flat = right.ravel() - np.einsum("eia,eij,ej->a", self.G, self.K, self._gathered(pull))
+        flat[self.fixed] = 0.0
+        return np.asarray(flat, np.float64)
+
+    def displaced(self, delta: Array) -> Array:
+        """Return the most likely v of every link, given δ, shape ``(q, 2)``."""
+        v = np.einsum("eij,ej->ei", self.K, self._gathered(-_misfit(self.links, delta)))
+        return np.asarray(v[self.links.group], np.float64)
+
+    def _gathered(self, pull: Array) -> Array:
+        sums = np.zeros((len(self.G), 2))
+        np.add.at(sums, self.links.group, self.links.sigma[:, None] * pull)
+        return sums
 
 
-def _trust(links: Links, misfit: Array, n: int) -> Array:
-    """Return weights in (0, 1] that fall for cells that contradict the others of their frame."""
-    trace = np.trace(links.H, axis1=1, axis2=2)[:, None, None]
-    H = links.H + (1e-3 * trace + 1e-12) * np.eye(2)
-    chi = np.einsum("qi,qi->q", misfit, np.linalg.solve(H, misfit[..., None])[..., 0])
-    usual = np.ones(n)
-    for k in np.unique(links.frame):
-        usual[k] = max(float(np.median(chi[links.frame == k])) / 1.386, 1e-9)
-    return np.asarray(1.0 / (1.0 + chi / (CAUCHY**2 * usual[links.frame])), np.float64)
+@dataclass(frozen=True)
+class Spread:
+    """How far links may be off, along the axes of their curvature.
+
+    Attributes
+    ----------
+    frame : ndarray of shape (q,), int
+        Frame.
+    axes : ndarray of shape (q, 2, 2)
+        Eigenvectors of H, in columns.
+    noise : ndarray of shape (q, 2)
+        1/h of its eigenvalues h, the variance in px² for φ = 1.
+    blur : ndarray of shape (q, 1)
+        σ² in px².
+    """
+
+    frame: NDArray[np.intp]
+    axes: Array
+    noise: Array
+    blur: Array
+
+    @classmethod
+    def of(cls, links: Links) -> Spread:
+        """Return the spread of links."""
+        h, axes = np.linalg.eigh(links.H)
+        h = h + 1e-3 * h.sum(axis=1, keepdims=True) + 1e-12
+        return cls(links.frame, axes, 1.0 / h, links.sigma[:, None] ** 2)
+
+    def squares(self, misfit: Array) -> Array:
+        """Return u² along the axes of what motion does not explain, ``(q, 2)``."""
+        along = np.einsum("qji,qj->qi", self.axes, misfit) * self.noise
+        return np.asarray(along**2, np.float64)
+
+    def variances(self, phi: Array, tau: float) -> Array:
+        """Return φ/h + τ²σ² in px², ``(q, 2)``."""
+        return phi[self.frame, None] * self.noise + tau**2 * self.blur
+
+    def likely(self, squares: Array, trust: Array, phi: Array) -> tuple[Array, float]:
+        """Return the most likely φ of every frame, begun at `phi`, and the most likely τ."""
+        if not len(squares):
+            return phi, 0.0
+        sums = partial(np.bincount, self.frame, minlength=len(phi))
+        told = sums() > 0
+
+        def at(tau: float) -> tuple[Array, float]:
+            """Return φ for a τ, and minus twice the logarithm of the likelihood."""
+            mine = phi.copy()
+            for _ in range(SCALED):
+                v = self.variances(mine, tau)
+                found = sums(trust * (squares * self.noise / v**2).sum(axis=1))
+                expected = sums(trust * (self.noise / v).sum(axis=1))
+                mine[told] *= np.clip(found[told] / np.maximum(expected[told], 1e-30), 0.1, 10.0)
+                mine = np.clip(mine, *PHIS)
+            v = self.variances(mine, tau)
+            return mine, float((trust * (np.log(v) + squares / v).sum(axis=1)).sum())
+
+        search = minimize_scalar(
+            lambda log: at(float(np.exp(log)))[1],
+            bounds=np.log(TAUS),
+            method="bounded",
+            options={"xatol": 0.05, "maxiter": 20},
+        )
+        tau = float(np.exp(search.x))
+        return at(tau)[0], tau
+
+    def trust(self, squares: Array, phi: Array, tau: float) -> Array:
+        """Return weights in (0, 1] that fall for cells that contradict the others."""
+        chi = (squares / self.variances(phi, tau)).sum(axis=1)
+        return np.asarray(1.0 / (1.0 + chi / CAUCHY**2), np.float64)

@@ -59,7 +59,9 @@ def signature(grey: NDArray[np.float32]) -> NDArray[np.float32]:
     )
     width = middle.shape[2]
     contrast, brightness = (_cells(x.reshape(-1, width)) for x in (laplacian, middle))
-    log: NDArray[np.float32] = np.log(contrast / (brightness + 0.01) + FAINT).ravel()
+    log: NDArray[np.float32] = np.log(
+        contrast / (np.maximum(brightness, 0.0) + 0.01) + FAINT  # noise may lie below black
+    ).ravel()
     return log
 
 

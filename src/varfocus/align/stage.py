@@ -1,12 +1,14 @@
 """The alignment stage: look at every frame once, decide, and return a stack that is aligned.
 
 Look (thumbnail, signature) → order → did it move at all? → pairs (k, k+1), (k, k+2) → broken frames
-→ least squares over all pairs → is motion proven? → all frames registered to what is sharp → is it
+→ least squares over all pairs → is motion likely? → all frames registered to what is sharp → is it
 still? → light → common area. Nothing here ends a run: what cannot be aligned is left as it is, with
 a warning.
 
-Motion is proven where a frame lies farther from the reference than resampling is worth, beyond
-doubt: distance > `STILL` + `SURE` · standard error + `DEFOCUS` · what defocus may pretend.
+Motion is likely where pairs put a frame farther from the reference than resampling is worth, beyond
+what they are unsure by and what defocus may pretend: distance > `STILL` + `SURE` · standard error +
+doubt. It is proven where the frame, registered to what is sharp, lies there as well: distance >
+`STILL` + `SURE` · standard error, in which blur is counted.
 """
 
 from __future__ import annotations
@@ -47,9 +49,7 @@ STILL = 0.75
 only blur them."""
 
 SURE = 3.0
-DEFOCUS = 2.0
-"""Motion is proven beyond `STILL` by more than this many standard errors, and this many times what
-defocus may pretend."""
+"""Motion is likely, and proven, beyond `STILL` by more than this many standard errors."""
 
 QUIET = 0.5
 CALM_ERROR = 0.35
@@ -166,12 +166,12 @@ def _found(stack: FocusStack, params: AlignParams, progress: Progress) -> Alignm
         if found.model == "none":  # given up
             return found
         if params.align == "auto":
-            found = _judged(found, plain, DEFOCUS)
+            found = _judged(found, plain, found.doubts)
         if found.model != "none":
             found = _improved(found, seen, progress)
             if params.align == "auto":
                 # What was registered to blurred frames has blur in its errors.
-                found = _judged(found, plain, 0.0)
+                found = _judged(found, plain, np.zeros(len(found.doubts)))
             if params.align == "auto" and found.model != "none":
                 farthest = found.largest_displacement
                 found = replace(found, reason=f"they move by up to {farthest:.1f} pixels")
@@ -204,20 +204,21 @@ def _steady(plain: Alignment, seen: Look, params: AlignParams) -> Alignment | No
     )
 
 
-def _judged(found: Alignment, plain: Alignment, defocus: float) -> Alignment:
-    """Keep the maps only if motion is proven, beyond so many times what defocus may pretend."""
+def _judged(found: Alignment, plain: Alignment, doubts: NDArray[np.float64]) -> Alignment:
+    """Keep the maps only if one frame moved, beyond doubts in pixels."""
     used = [k for k in found.order if k not in found.left_out]
     known = [k for k in used if np.isfinite(found.errors[k])]
-    proof = found.motions - SURE * found.errors
-    if defocus > 0:
-        proof = proof - defocus * found.doubts
-    if any(proof[k] > STILL for k in known):
+    if found.reference not in known:  # nor can motion relative to it be
+        known = []
+    if any(found.motions[k] - SURE * found.errors[k] - doubts[k] > STILL for k in known):
         return found
     motion = max((float(found.motions[k]) for k in known), default=0.0)
+    lost = len(used) - sum(found.errors[k] < LARGEST_ERROR for k in known)
+    untold = f"; blur leaves too little of {lost} of them to tell" if lost else ""
     return replace(
         found,
         model="none",
-        reason=_still(motion),
+        reason=_still(motion) + untold,
         matrices=plain.matrices,
         crop=plain.crop,
     )
