@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,7 @@ from varfocus.canvas.budget import allowed_bytes
 from varfocus.errors import InputError, MixedFramesError, ParameterError, TooLargeError
 from varfocus.export import RUN_RECORD
 from varfocus.export.display import Displayed, summary
-from varfocus.files import read_text
+from varfocus.files import read_json, why
 from varfocus.fuse import Fused, fuse
 from varfocus.geometry import Rectangle
 from varfocus.io.frames import FileFrame, probe_files
@@ -300,24 +299,17 @@ def _extent(box: tuple[slice, slice]) -> tuple[int, int]:
 def _record(folder: Path) -> dict[str, Any]:
     path = folder / RUN_RECORD
     try:
-        text = read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
+        record = read_json(path)
+    except (OSError, ValueError) as error:
         there = folder.is_dir()
         raise InputError(
-            f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}"
+            f"{path} cannot be read: {why(error)}"
             if os.path.lexists(path)
             else f"{folder} holds no {RUN_RECORD}"
             if there
             else f"{folder} is not a folder",
             "expected the output folder of a complete run of varfocus depth",
             "Make one: varfocus depth shots/ -o out/",
-        ) from error
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path} is not the record of a run ({type(error).__name__}: {error})",
-            "expected what varfocus depth writes",
         ) from error
     for keys, is_right in _PARTS.items():
         part = record
