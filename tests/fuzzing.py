@@ -278,7 +278,7 @@ def fuzz(cases: int, seed: int = 0, start: int = 0, script: str = __file__) -> R
                     report.peak = max(report.peak, outcome)
                     continue
                 at = k + 1
-                report.counts[kind, outcome.split("\n")[0].split(" ")[0]] += 1
+                report.counts[kind, outcome.split("\n")[0][:40]] += 1
                 if outcome.startswith("FINDING"):
                     report.findings[k] = outcome
             words = process.stderr.read().decode(errors="replace")[-1500:]

@@ -19,12 +19,13 @@ from varfocus.export.result_files import RESULT_FILES, every_name
 from varfocus.files import read_json
 from varfocus.follow import LEAST, LIVE, Live, arriving
 from varfocus.job import Job, keep_apart_from, produce
-from varfocus.params import Params, Resources
+from varfocus.params import MOST_FRAMES, SETTLING, Params, Resources
+from varfocus.ranges import Checked, Range
 from varfocus.result import Written
 
 
 @dataclass(frozen=True)
-class Follow:
+class Follow(Checked):
     """How frames are waited for.
 
     Parameters
@@ -40,16 +41,13 @@ class Follow:
     """
 
     follow: Annotated[bool, Parameter(negative=())] = False
-    frames: int | None = None
-    settle: float = 15.0
+    frames: Annotated[int | None, Range(LEAST, MOST_FRAMES)] = None
+    settle: Annotated[float, SETTLING] = 15.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.frames is not None and not self.follow:
             raise ParameterError("received --frames without --follow", "expected both or neither")
-        if self.frames is not None and self.frames < LEAST:
-            raise ParameterError(f"received --frames {self.frames}", f"expected at least {LEAST}")
-        if not self.settle > 0:
-            raise ParameterError(f"received --settle {self.settle}", "expected a number above 0")
 
 
 FollowOptions = Annotated[Follow, Parameter(name="*", group=Group("Live", sort_key=0.5))]
