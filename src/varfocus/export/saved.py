@@ -27,9 +27,11 @@ from varfocus.io.metadata import Metadata, frame_metadata
 from varfocus.io.selection import Selection
 from varfocus.params import AlignParams, AreaParams, FuseParams
 from varfocus.progress import Progress, silent
+from varfocus.ranges import path as as_path
 from varfocus.stack import FRAMES, FocusStack
 from varfocus.surface.measure import expected_area
 from varfocus.surface.measurements import Surface
+from varfocus.text import shown
 from varfocus.units import METRES, PixelSize, is_unit, size_words
 
 
@@ -187,6 +189,10 @@ class SavedResult(Displayed):
 
 def check_channel(stack: FocusStack, n: int, shape: tuple[int, ...], what: str) -> None:
     """Raise `MixedFramesError` unless a stack has as many frames as a result, of its size."""
+    if not isinstance(stack, FocusStack):
+        raise ParameterError(
+            f"received {shown(stack)}", "expected a stack", "Use varfocus.read_stack."
+        )
     if (n, shape) != (len(stack), stack.shape):
         raise MixedFramesError(
             f"{what}: is the result of {n} frames of {shape[1]}×{shape[0]}",
@@ -250,7 +256,7 @@ def load_result(folder: str | Path, region: tuple[int, int, int, int] | None = N
     ParameterError
         If the region is not inside the maps.
     """
-    folder = Path(folder)
+    folder = as_path("folder", folder)
     record = _record(folder)
     maps = {name: _frames(folder, name) for name in ("depth", "confidence")}
     maps["fused"] = _frames(folder, "fused", record["input"].get("channels", 1))

@@ -16,6 +16,7 @@ from varfocus.export.saved import load_result
 from varfocus.files import read_json, why
 from varfocus.geometry import Rectangle
 from varfocus.io.frames import probe_files
+from varfocus.ranges import path as as_path
 from varfocus.retouch import Retouch, Stroke
 
 
@@ -38,7 +39,7 @@ def read_strokes(path: str | Path) -> Retouch:
     ParameterError
         If there are none; says what is wrong with which stroke.
     """
-    path = Path(path)
+    path = as_path("path", path)
     if path.is_dir():
         path /= "run.json"
     try:
