@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from varfocus.errors import ParameterError
-from varfocus.stack import FocusStack, Frame
+from varfocus.stack import FocusStack, Frame, FrameOver
 
 AROUND = 15
 """Side in pixels of the window in which an outlier must be one."""
@@ -276,26 +276,11 @@ class Sensor:
 
 
 @dataclass(frozen=True, eq=False)
-class CleanFrame:
+class CleanFrame(FrameOver):
     """A frame without the faults of its sensor."""
 
     frame: Frame
     sensor: Sensor
-
-    @property
-    def name(self) -> str:
-        """Name of the frame."""
-        return self.frame.name
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the frame."""
-        return self.frame.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Number type of the frame."""
-        return self.frame.dtype
 
     def read(self) -> NDArray[Any]:
         """Decode and correct the pixels."""

@@ -1,6 +1,7 @@
 """Anything at all given to the functions of the public interface: a result, or words."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,12 @@ def result():
 
 def quick(**given):
     return varfocus.reconstruct(SCENE.stack, "classic", **given)
+
+
+def of_folder(result):
+    if not Path("saved").exists():
+        result.save("saved", report=False)
+    return varfocus.load_result("saved")
 
 
 ENTRIES = {
@@ -62,6 +69,7 @@ ENTRIES = {
     "result.curve": lambda v, result: result.curve(v, 1),
     "result.retouched": lambda v, result: result.retouched(v),
     "result.fuse_channel": lambda v, result: result.fuse_channel(v),
+    "saved.fuse_channel": lambda v, result: of_folder(result).fuse_channel(v),
     "result.save": lambda v, result: result.save(v, overwrite=True, report=False),
     "level": lambda v, _: level(FLAT, v),
     "level of": lambda v, _: level(v, 1),

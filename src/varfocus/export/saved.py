@@ -175,6 +175,7 @@ class SavedResult(Displayed):
         MixedFramesError
             If the frames are not as many, or not of the same size.
         """
+        check_stack(stack)
         n, index = self.frame_count, self.index
         if len(stack) == n and self.record.get("alignment"):
             known = AlignParams(transforms_from=str(self.folder))
@@ -187,12 +188,17 @@ class SavedResult(Displayed):
         return fuse(stack, index, fusion or FuseParams(), progress)
 
 
-def check_channel(stack: FocusStack, n: int, shape: tuple[int, ...], what: str) -> None:
-    """Raise `MixedFramesError` unless a stack has as many frames as a result, of its size."""
+def check_stack(stack: object) -> None:
+    """Raise `ParameterError` unless this is a stack."""
     if not isinstance(stack, FocusStack):
         raise ParameterError(
             f"received {shown(stack)}", "expected a stack", "Use varfocus.read_stack."
         )
+
+
+def check_channel(stack: FocusStack, n: int, shape: tuple[int, ...], what: str) -> None:
+    """Raise `MixedFramesError` unless a stack has as many frames as a result, of its size."""
+    check_stack(stack)
     if (n, shape) != (len(stack), stack.shape):
         raise MixedFramesError(
             f"{what}: is the result of {n} frames of {shape[1]}×{shape[0]}",
