@@ -146,11 +146,22 @@ def dark_outliers(dark: NDArray[np.float32]) -> NDArray[np.bool_]:
     -------
     ndarray of shape (H, W), bool
         True where a pixel is defective in any channel.
+
+    Raises
+    ------
+    ParameterError
+        If there are so many of them that it shows a scene.
     """
     r = _residual(dark)
     quantum = 1e-3  # of a sensor without noise
     noise = max(NOISE * float(np.median(np.abs(r))), quantum)
-    return np.asarray((r > CAPPED * noise).any(axis=2))
+    found = np.asarray((r > CAPPED * noise).any(axis=2))
+    if found.mean() > MOST:
+        raise ParameterError(
+            f"received a dark frame in which {found.mean():.1%} of the pixels stand out",
+            "expected one taken with the lens capped",
+        )
+    return found
 
 
 def _residual(frame: NDArray[np.float32]) -> NDArray[np.float32]:
