@@ -228,7 +228,8 @@ def work_through(
     for k in range(start, stop):
         signal.alarm(seconds)
         try:
-            kind, outcome = one(k)
+            with contextlib.redirect_stdout(io.StringIO()):  # `print` may be a parameter
+                kind, outcome = one(k)
         except BaseException as error:
             kind, outcome = "?", "FINDING " + "".join(traceback.format_exception(error))[-1500:]
         signal.alarm(0)

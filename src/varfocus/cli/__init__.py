@@ -43,7 +43,7 @@ COMMANDS = {
     "demo": "Simulate a scene, reconstruct it, and show how well that went.",
     "doctor": "Check that varfocus and what it needs are in order.",
 }
-"""Every command lives in the module of its name, loaded when it is called; those used most first."""
+"""Every command, those used most first: the module of its name, loaded when it is called."""
 
 EXAMPLES = {
     "depth": (
