@@ -228,7 +228,8 @@ def work_through(
     for k in range(start, stop):
         signal.alarm(seconds)
         try:
-            kind, outcome = one(k)
+            with contextlib.redirect_stdout(io.StringIO()):  # `print` may be a parameter
+                kind, outcome = one(k)
         except BaseException as error:
             kind, outcome = "?", "FINDING " + "".join(traceback.format_exception(error))[-1500:]
         signal.alarm(0)
@@ -278,7 +279,7 @@ def fuzz(cases: int, seed: int = 0, start: int = 0, script: str = __file__) -> R
                     report.peak = max(report.peak, outcome)
                     continue
                 at = k + 1
-                report.counts[kind, outcome.split("\n")[0].split(" ")[0]] += 1
+                report.counts[kind, outcome.split("\n")[0][:40]] += 1
                 if outcome.startswith("FINDING"):
                     report.findings[k] = outcome
             words = process.stderr.read().decode(errors="replace")[-1500:]

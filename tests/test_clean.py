@@ -87,6 +87,13 @@ def test_a_dark_frame_shows_hot_pixels(rng):
     assert set(zip(*np.nonzero(found), strict=True)) == {(20, 30), (5, 6)}
 
 
+def test_a_dark_frame_must_be_dark(rng):
+    """Otherwise a great part of the pixels would be mended, one by one."""
+    stars = (rng.random((50, 60)) < 0.03).astype(np.float32)
+    with pytest.raises(ParameterError, match="stand out"):
+        dark_outliers(stars)
+
+
 def test_only_defects_change_and_become_means_of_their_neighbours(rng):
     pixels = rng.integers(0, 256, (20, 30, 3), dtype=np.uint8)
     defects = np.zeros((20, 30), bool)

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from varfocus.errors import ParameterError
-from varfocus.stack import FocusStack, Frame
+from varfocus.stack import FocusStack, Frame, FrameOver
 
 AROUND = 15
 """Side in pixels of the window in which an outlier must be one."""
@@ -146,11 +146,22 @@ def dark_outliers(dark: NDArray[np.float32]) -> NDArray[np.bool_]:
     -------
     ndarray of shape (H, W), bool
         True where a pixel is defective in any channel.
+
+    Raises
+    ------
+    ParameterError
+        If there are so many of them that it shows a scene.
     """
     r = _residual(dark)
     quantum = 1e-3  # of a sensor without noise
     noise = max(NOISE * float(np.median(np.abs(r))), quantum)
-    return np.asarray((r > CAPPED * noise).any(axis=2))
+    found = np.asarray((r > CAPPED * noise).any(axis=2))
+    if found.mean() > MOST:
+        raise ParameterError(
+            f"received a dark frame in which {found.mean():.1%} of the pixels stand out",
+            "expected one taken with the lens capped",
+        )
+    return found
 
 
 def _residual(frame: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -276,26 +287,11 @@ class Sensor:
 
 
 @dataclass(frozen=True, eq=False)
-class CleanFrame:
+class CleanFrame(FrameOver):
     """A frame without the faults of its sensor."""
 
     frame: Frame
     sensor: Sensor
-
-    @property
-    def name(self) -> str:
-        """Name of the frame."""
-        return self.frame.name
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the frame."""
-        return self.frame.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Number type of the frame."""
-        return self.frame.dtype
 
     def read(self) -> NDArray[Any]:
         """Decode and correct the pixels."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
 MOST_TEXT = 256 * 2**20
 """Bytes of a record, table or manifest: a run.json of 16 384 frames has 10 MB."""
@@ -55,3 +57,31 @@ def read_text(path: Path, most: int = MOST_TEXT) -> str:
     if len(content) > most:
         raise OSError(errno.EFBIG, f"it has more than {most // 2**20} MB", str(path))
     return content.decode("utf-8-sig")
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file says.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, see `read_text`.
+    ValueError
+        If it is not text, not JSON, or nested deeper than anything of ours.
+    """
+    return parsed_json(read_text(path))
+
+
+def parsed_json(text: str) -> Any:
+    """Return what a JSON text says, or raise `ValueError`, whatever is wrong with it."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def why(error: OSError | ValueError) -> str:
+    """Return in a few words why a file could not be read by one of these functions."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)

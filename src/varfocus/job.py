@@ -22,6 +22,7 @@ from varfocus.params import DEFAULT_METHOD, Limits, Params, Resources
 from varfocus.pipeline import run
 from varfocus.plan import Plan, plan
 from varfocus.progress import Progress, silent
+from varfocus.ranges import path as as_path
 from varfocus.result import Written
 from varfocus.stack import FocusStack
 
@@ -236,7 +237,7 @@ def reconstruct_into(
     written = produce(
         Job((), params, tiled_format=tiled_format),
         stack.with_focus(focus, unit),
-        Path(folder),
+        as_path("folder", folder),
         overwrite=overwrite,
         resources=Resources(threads, max_memory),
         progress=progress,

@@ -45,6 +45,11 @@ Exposure: TypeAlias = Literal["auto", "none"]
 
 WEIGHT = Range(1e-9, 1e6, zero=True)
 """Of a term or of a threshold, where 0 leaves it out."""
+
+MOST_FRAMES = 2**20
+
+SETTLING = Range(0.01, 86_400.0)
+"""Seconds without a change after which what others write is complete."""
 STEP = Range(1e-9, 1e6)
 """Of a weight or step that must not vanish."""
 GROWTH = Range(1.0, 10.0)
@@ -547,7 +552,7 @@ class Limits(Checked):
 
     max_side: Annotated[int, Range(1, LONGEST_SIDE)] = 2**17
     max_pixels: Annotated[int, Range(1, 2**40)] = 2**29
-    max_frames: Annotated[int, Range(1, 2**20)] = 2**14
+    max_frames: Annotated[int, Range(1, MOST_FRAMES)] = 2**14
     max_file_size: str = "1TB"
 
     def __post_init__(self) -> None:

@@ -38,6 +38,7 @@ from varfocus.products import OnDemand
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Result
 from varfocus.stack import ArrayFrame, FocusStack, Frame, FrameWindow
+from varfocus.text import shown
 
 END_SHARE = 0.25
 """A run warns if more pixels than this share, beyond those of a slope, lie at one end."""
@@ -153,6 +154,10 @@ def run(
     Result
         Warnings are listed in it and not issued.
     """
+    if not callable(progress) or isinstance(progress, type):
+        raise ParameterError(
+            f"received progress = {shown(progress)}", "expected a function of stage, done and total"
+        )
     planned = planned or plan(stack, params, resources)
     params, box, original = planned.params, planned.params.area.box, stack
     if counts is None and params.area.mask is not None:

@@ -95,6 +95,11 @@ def whole(name: str, value: object, within: Range) -> int:
     return number
 
 
+def path(name: str, value: object) -> Path:
+    """Return a text or a path as a path, or raise `ParameterError`."""
+    return Path(_text(name, value, None))
+
+
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
     """Return a word if it is among those allowed, or raise `ParameterError`."""
     if not isinstance(value, str) or value not in allowed:

@@ -32,8 +32,11 @@ from varfocus.params import FuseParams, Params
 from varfocus.plan import Plan
 from varfocus.products import Given, Products, Retouched
 from varfocus.progress import Progress, silent
+from varfocus.ranges import Range, whole
+from varfocus.ranges import path as as_path
 from varfocus.retouch import Retouch
 from varfocus.stack import FRAMES, FocusStack
+from varfocus.text import shown
 from varfocus.units import PixelSize
 
 if TYPE_CHECKING:
@@ -230,6 +233,8 @@ class Result(Displayed):
         ParameterError
             If the strokes were drawn on other frames.
         """
+        if not isinstance(retouch, Retouch | None):
+            raise ParameterError(f"received retouch = {shown(retouch)}", "expected a Retouch")
         base, index = self.products, self.index
         if isinstance(base, Retouched):
             index, base = base.base_index, base.base
@@ -372,12 +377,8 @@ class Result(Displayed):
             ``contrast`` over the frames, ``model`` and the chosen ``index``.
         """
         height, width = self.index.shape
-        if not (0 <= x < width and 0 <= y < height):
-            raise ParameterError(
-                f"received the pixel ({x}, {y})",
-                f"expected column and row inside {width} × {height} pixels",
-            )
-        place = Place("", int(x), int(y))
+        x, y = whole("x", x, Range(0, width - 1)), whole("y", y, Range(0, height - 1))
+        place = Place("", x, y)
         return contrast_curves(self.stack, self.params, self.index, [place], self.findings)[0]
 
     @guarded
@@ -457,7 +458,7 @@ class Result(Displayed):
         tiled_format: TiledFormat = "tiff",
     ) -> Written:
         """Do what `save` does, and return it with its record and pictures."""
-        place, canvas = Path(folder), self._canvas
+        place, canvas = as_path("folder", folder), self._canvas
         tiled = None if canvas.side is None else tiled_format
         prepare_folder(place, export.file_names(self.stack.dtype, tiled).values(), overwrite)
         record = self.record(command, asked, timed)

@@ -81,8 +81,29 @@ class WindowedFrame(Frame, Protocol):
         """Decode these rows and columns, slices with a start and a stop within the frame."""
 
 
+class FrameOver:
+    """What a frame that is made of another has of it, unless it says otherwise."""
+
+    frame: Frame
+
+    @property
+    def name(self) -> str:
+        """Name of the frame."""
+        return self.frame.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the frame."""
+        return self.frame.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Number type of the frame."""
+        return self.frame.dtype
+
+
 @dataclass(frozen=True)
-class FrameWindow:
+class FrameWindow(FrameOver):
     """A part of a frame, decoded without the rest where its file allows."""
 
     frame: Frame
@@ -90,20 +111,10 @@ class FrameWindow:
     columns: slice
 
     @property
-    def name(self) -> str:
-        """Name of the whole frame."""
-        return self.frame.name
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """Height and width of the part, and channels."""
         sides = (self.rows.stop - self.rows.start, self.columns.stop - self.columns.start)
         return (*sides, *self.frame.shape[2:])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Number type of the frame."""
-        return self.frame.dtype
 
     @property
     def windowed(self) -> bool:
@@ -160,27 +171,12 @@ class ArrayFrame:
 
 
 @dataclass
-class HeldFrame:
+class HeldFrame(FrameOver):
     """A frame that is decoded once, and kept until it is let go: from then on, no more."""
 
     frame: Frame
     pixels: NDArray[Any] | None = None
     keeps: bool = True
-
-    @property
-    def name(self) -> str:
-        """Name of the frame."""
-        return self.frame.name
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the frame."""
-        return self.frame.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Number type of the frame."""
-        return self.frame.dtype
 
     @property
     def windowed(self) -> bool:

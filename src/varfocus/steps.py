@@ -27,10 +27,19 @@ from varfocus import depth as depth_module
 from varfocus.align import align
 from varfocus.bugs import guarded
 from varfocus.contrast import box_mean, contrast_function
+from varfocus.errors import ParameterError
 from varfocus.fuse import fuse
-from varfocus.params import AlignParams, FocusMeasure, FuseParams, Params, SharpnessParams
+from varfocus.params import (
+    AlignParams,
+    ClassicParams,
+    FocusMeasure,
+    FuseParams,
+    Params,
+    SharpnessParams,
+)
 from varfocus.pipeline import run
 from varfocus.stack import FocusStack
+from varfocus.text import shown
 
 __all__ = ["align_frames", "focus_index", "focus_volume", "fuse_frames", "to_depth"]
 
@@ -96,6 +105,7 @@ def focus_volume(images: ArrayLike, measure: FocusMeasure = "mlap", window: int 
     """
     stack = FocusStack.from_array(images)
     sharpness = contrast_function(SharpnessParams(measure).measure)
+    window = ClassicParams(window=window).window
     planes = (sharpness(stack.read_unit(k)) for k in range(len(stack)))
     return np.stack([np.asarray(box_mean(p, window) if window > 1 else p) for p in planes])
 
@@ -159,7 +169,7 @@ def fuse_frames(images: ArrayLike, index: ArrayLike, **options: Any) -> NDArray[
     True
     """
     stack = FocusStack.from_array(images)
-    return fuse(stack, np.asarray(index, np.float32), FuseParams(**options)).image
+    return fuse(stack, _index(index), FuseParams(**options)).image
 
 
 @guarded
@@ -184,5 +194,22 @@ def to_depth(index: ArrayLike, focus: ArrayLike | None = None) -> Float:
     >>> steps.to_depth([[0.0, 0.5, 2.0]], focus=[10, 20, 40])
     array([[10., 15., 40.]], dtype=float32)
     """
-    positions = None if focus is None else np.asarray(focus, np.float64)
-    return depth_module.index_to_depth(np.asarray(index, np.float32), positions)
+    positions = None if focus is None else _numbers("focus", focus, 1)
+    return depth_module.index_to_depth(_index(index), positions)
+
+
+def _index(values: ArrayLike) -> Float:
+    """Return frame numbers, none of them beyond what float32 can hold."""
+    return np.clip(_numbers("index", values, 2), -1e30, 1e30).astype(np.float32)
+
+
+def _numbers(name: str, values: ArrayLike, axes: int) -> NDArray[np.float64]:
+    """Return real numbers as an array with so many axes, none of them empty."""
+    try:
+        found = np.asarray(values, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        found = np.empty(0)
+    if found.ndim != axes or not found.size:
+        kind = {1: "one number per frame", 2: "one number per pixel, (H, W)"}[axes]
+        raise ParameterError(f"received {name} = {shown(values)}", f"expected {kind}")
+    return found

@@ -31,6 +31,7 @@ _NAMES |= {
 # The micro sign, the Greek letter, and how ImageJ escapes the former.
 _NAMES |= dict.fromkeys(("µm", "μm", "\\u00b5m", "micron", "microns"), "um")
 _NAMES |= dict.fromkeys(("inch", "inches"), "in")
+_SIZE = re.compile(r"\s*([0-9]{1,18}(?:\.[0-9]*)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
 _LENGTH = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(\S+)")
 
 LENGTHS = Range(1e-12, 1e12)
@@ -180,7 +181,7 @@ def parse_length(text: str, what: str = "a length") -> Length:
     >>> parse_length("2 µm")
     Length(value=2.0, unit='um')
     """
-    match = _LENGTH.fullmatch(text.strip())
+    match = _LENGTH.fullmatch(text.strip()) if isinstance(text, str) else None
     unit = unit_name(match.group(2)) if match else None
     value = float(match.group(1)) if match else math.nan
     if unit is None or not (value == 0 or abs(value) in LENGTHS):
@@ -206,7 +207,7 @@ def parse_size(size: str) -> int:
     ParameterError
         If it is not a size.
     """
-    match = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]*)?)\s*([kmgt]?i?)b?\s*", size, re.IGNORECASE)
+    match = _SIZE.fullmatch(size) if isinstance(size, str) else None
     unit = _BYTES.get(match.group(2).lower()) if match else None
     if match is None or unit is None or not 1 <= float(match.group(1)) * unit <= MOST_BYTES:
         raise ParameterError(

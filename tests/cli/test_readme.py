@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tifffile
@@ -88,6 +89,17 @@ def test_every_command_of_a_minute_works(reader, shape, tmp_path, monkeypatch, c
     run(capsys, lines)
     for code in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S):
         exec(compile(code, f"README, {reader}", "exec"), {})
+
+
+def test_what_is_shown_of_python_runs(tmp_path, monkeypatch):
+    for folder in ("shots", "plates/a"):
+        write_pictures(tmp_path / folder, simulate("steps", shape=(48, 64), n=5).frames)
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"^```python\n(.*?)^```$", section("In Python"), re.M | re.S)
+    shown: dict[str, Any] = {}
+    exec(compile(code, "README, Python", "exec"), shown)
+    assert shown["saved"].depth.shape == shown["result"].depth.shape
+    assert {"out", "big", "results"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def run(capsys, lines):

@@ -407,9 +407,9 @@ def bad_truth(folder: Path, kind: str) -> None:
     ("kind", "words"),
     [
         ("none", ["mine: has no truth", "truth_index", "varfocus simulate"]),
-        ("damaged", ["truth.npy: cannot be read"]),
+        ("damaged", ["truth.npy: cannot be decoded"]),
         ("volume", ["shape (2, 12, 16)", "one real number per pixel"]),
-        ("pickled", ["truth.npy: cannot be read"]),
+        ("pickled", ["truth.npy: holds Python objects"]),
         ("metres", ["values from 400 to 400 for 5 frames", "0-based frame numbers"]),
         ("nothing", ["no number", "0-based frame numbers"]),
         ("depth", ["truth_depth.npy: is a depth", "focus.csv"]),

@@ -9,6 +9,7 @@ from PIL import Image
 
 from command_line import varfocus, write_frames
 from result_folders import saved_of
+from varfocus.export.movies import movie
 from varfocus.stack import FocusStack
 from varfocus.surface.animation import rocking, sweeping, tilted, unit_relief
 
@@ -113,6 +114,13 @@ def test_a_result_rocks(tmp_path, capsys, suffix):
     again = varfocus(capsys, *command)
     assert again.code == 2
     assert "--overwrite" in again.err
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (3, 3), (5, 1), (2, 300)])
+@pytest.mark.parametrize("suffix", [".mp4", ".webp", ".gif"])
+def test_a_picture_of_any_size_becomes_a_movie(shape, suffix, rng):
+    frames = [(rng.random((*shape, 3)) * 255).astype(np.uint8) for _ in range(3)]
+    assert len(movie(frames, suffix, 10.0)) > 50
 
 
 def test_frames_sweep(tmp_path, capsys, rng):

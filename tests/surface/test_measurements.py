@@ -1,5 +1,6 @@
 """Several named measurements at once, and levelling by three points."""
 
+import contextlib
 import csv
 import io
 import json
@@ -88,17 +89,45 @@ def test_the_document_survives_json_and_wrong_ones_are_refused():
     good = made.as_data()
     for wrong, words in (
         ([], "no measurements"),
-        (good | {"level": {"by": "eye"}}, "level by 'eye'"),
+        (good | {"level": {"by": "eye"}}, "level by = 'eye'"),
         (good | {"level": {"by": "points"}}, "0 points"),
-        (good | {"level": {"by": "polynomial", "degree": 99}}, "degree 99"),
+        (good | {"level": {"by": "polynomial", "degree": 99}}, "degree = 99"),
         (good | {"shapes": [{"kind": "line"}]}, "shape 0: received a shape without"),
-        (good | {"shapes": [{"kind": "arc", "points": []}]}, "shape 0: received kind 'arc'"),
+        (good | {"shapes": [{"kind": "arc", "points": []}]}, "shape 0: received kind = 'arc'"),
         (good | {"shapes": [{"kind": "point", "points": [[1, math.inf]]}]}, "far away"),
         (good | {"shapes": [{"kind": "point", "points": [[1, 1]], "width": 0}]}, "width = 0"),
         (good | {"shapes": "line"}, "no list of shapes"),
     ):
         with pytest.raises(ParameterError, match=words):
             Measurements.from_data(wrong)
+
+
+@pytest.mark.parametrize("field", ["kind", "name", "points", "width", "by", "degree", "shapes"])
+def test_a_field_that_is_anything_is_refused_in_words(field):
+    good = Measurements((Measurement("line", ((1, 2), (3, 4)), "a", 3),))
+    for value in (
+        None,
+        True,
+        1j,
+        [],
+        [[]],
+        {},
+        {"a": []},
+        math.nan,
+        10**400,
+        "\0",
+        b"line",
+        object,
+    ):
+        data = good.as_data()
+        if field == "shapes":
+            data["shapes"] = value
+        elif field in ("by", "degree"):
+            data["level"] = {"by": "polynomial", "degree": 1} | {field: value}
+        else:
+            data["shapes"][0][field] = value
+        with contextlib.suppress(ParameterError):  # an empty list of shapes is one
+            Measurements.from_data(data)
 
 
 def test_tables_are_csv_that_no_spreadsheet_runs():

@@ -42,6 +42,13 @@ def frames(scene, tmp_path):
     return write_pictures(tmp_path / "frames", scene.frames)
 
 
+@pytest.fixture(scope="module")
+def result(scene, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made") / "out"
+    varfocus.reconstruct(scene.stack, "classic").save(folder)
+    return folder
+
+
 def said_ours(done, *codes):
     assert done.code in codes, done.err
     assert "Traceback" not in done.err
@@ -100,6 +107,12 @@ SMALL_FILES = {
     "strokes": "depth FRAMES -o OUT --retouch PATH",
     "manifest": "batch PATH -o OUT",
     "frames": "depth PATH -o OUT",
+    "frames to come": "depth PATH -o OUT --follow",
+    "dark frame": "depth FRAMES -o OUT --dark PATH",
+    "flat field": "fuse FRAMES -o OUT/a.png --flat PATH",
+    "strokes to fuse": "fuse FRAMES -o OUT/a.png --retouch PATH",
+    "maps": "align FRAMES -o OUT --transforms-from PATH",
+    "shapes": "measure RESULT --shapes PATH",
     "texture": "simulate cone --texture PATH -o OUT",
     "record": "measure FOLDER",
     "record to export": "export FOLDER -o OUT/a.png",
@@ -125,7 +138,7 @@ def patience():
 @pytest.mark.parametrize("kind", SMALL_FILES)
 @pytest.mark.parametrize("what", ["pipe", "device", "huge"])
 @pytest.mark.usefixtures("patience")
-def test_only_files_of_a_reasonable_size_are_read(frames, tmp_path, capsys, kind, what):
+def test_only_files_of_a_reasonable_size_are_read(frames, result, tmp_path, capsys, kind, what):
     place = tmp_path / "a" / "frames"
     place.mkdir(parents=True)
     path = place / ("run.json" if kind.startswith("record") else "given.csv")
@@ -138,11 +151,50 @@ def test_only_files_of_a_reasonable_size_are_read(frames, tmp_path, capsys, kind
             file.truncate(4 * 2**30)  # of zeros, which take no space
     names = {"FRAMES": frames, "OUT": tmp_path / "out", "PATH": path, "FOLDER": place}
     names["ABOVE"] = place.parent
+    names["RESULT"] = result
     words = [
         re.sub("^[A-Z]+", lambda found: str(names[found[0]]), word)
         for word in SMALL_FILES[kind].split()
     ]
     said_ours(command(capsys, *words), 2, 3, 4, 6)
+
+
+HARD = {
+    "nested": "[" * 100_000,
+    "brackets": "z" + "(" * 100_000 + "\n1\n",
+    "one cell": "a" * 200_000 + ",b\n1,2\n",
+    "zeros": "\0" * 1000,
+    "bytes": b"\xff\xfe\xfa" * 100,
+    "a number": "7",
+    "a huge number": "9" * 5000,
+    "no number": "[NaN, Infinity, -Infinity]",
+    "empty": "",
+    "empty list": "[]",
+    "empty object": "{}",
+}
+TEXTS = ("positions", "parameters", "transforms", "strokes", "manifest", "shapes", "record")
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+@pytest.mark.parametrize("content", HARD)
+@pytest.mark.usefixtures("patience")
+def test_text_that_is_hard_to_read(frames, result, tmp_path, capsys, kind, content):
+    path = tmp_path / ("run.json" if kind == "record" else "given.json")
+    text = HARD[content]
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    names = {"FRAMES": frames, "OUT": tmp_path / "out", "PATH": path, "FOLDER": tmp_path}
+    names["RESULT"] = result
+    words = [
+        re.sub("^[A-Z]+", lambda found: str(names[found[0]]), word)
+        for word in SMALL_FILES[kind].split()
+    ]
+    said_ours(command(capsys, *words), 2, 3)
+
+
+def test_a_manifest_in_csv_that_is_hard_to_read(tmp_path, capsys):
+    path = tmp_path / "given.csv"
+    path.write_text("stack\n" + "a" * 200_000 + "\n")
+    said_ours(command(capsys, "batch", path, "-o", tmp_path / "out"), 3)
 
 
 def test_a_text_is_read_up_to_a_size(tmp_path):
@@ -281,7 +333,7 @@ STEPS = {
     "focus_index": (steps, "run", lambda frames: steps.focus_index(frames)),
     "fuse_frames": (steps, "fuse", lambda frames: steps.fuse_frames(frames, frames[0] * 0)),
     "to_depth": (steps.depth_module, "index_to_depth", lambda f: steps.to_depth(f[0] * 0, [1, 2])),
-    "read_strokes": (strokes_module, "read_text", lambda _: varfocus.read_strokes("a.json")),
+    "read_strokes": (strokes_module, "read_json", lambda _: varfocus.read_strokes("a.json")),
 }
 
 

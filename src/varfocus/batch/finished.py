@@ -14,7 +14,7 @@ from varfocus.export import RUN_RECORD, describe_input
 from varfocus.export.figures import DEPTH_COLOURS, colour_range
 from varfocus.export.report import coloured, photo
 from varfocus.export.result_files import every_name
-from varfocus.files import read_text
+from varfocus.files import read_json
 from varfocus.job import Job
 from varfocus.stack import FocusStack
 
@@ -53,11 +53,11 @@ def finished(
         If something else is there that may not be replaced.
     """
     try:
-        record = json.loads(read_text(output / RUN_RECORD))
+        record = read_json(output / RUN_RECORD)
         asked, frames = record["asked"], record["input"]
         if not isinstance(asked, dict) or not isinstance(frames, dict):
             record = None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         record = None
     if record is not None:
         other = [name for name in {**asked, **job.asked()} if asked.get(name) != _plain(job, name)]

@@ -8,7 +8,6 @@ column is an option of ``varfocus depth``, written as on the command line or wit
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
@@ -18,7 +17,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from varfocus.batch.stacks import Stack
 from varfocus.errors import InputError, ParameterError
-from varfocus.files import read_text
+from varfocus.files import parsed_json, read_text, why
 from varfocus.io.calibration import Focus
 from varfocus.job import Job
 from varfocus.params import STAGES, Limits, Params
@@ -64,12 +63,15 @@ def read_manifest(path: Path, common: Job) -> list[Stack]:
     """
     try:
         text = read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(
-            f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}",
+            f"{path} cannot be read: {why(error)}",
             "expected a manifest: CSV with a heading line, or a JSON list",
         ) from error
-    rows = _json_rows(path, text) if path.suffix.lower() == ".json" else _csv_rows(path, text)
+    try:
+        rows = _json_rows(path, text) if path.suffix.lower() == ".json" else _csv_rows(path, text)
+    except csv.Error as error:  # a cell of more than 128 kB, say
+        raise InputError(f"{path}: is not CSV ({error})", "expected one stack per row") from error
     stacks: dict[str, Stack] = {}
     for where, row in rows.items():
         stack = _stack(path, where, row, common)
@@ -115,7 +117,7 @@ def _cells(row: Mapping[Any, Any]) -> int:
 
 def _json_rows(path: Path, text: str) -> dict[str, Mapping[str, Any]]:
     try:
-        data = json.loads(text)
+        data = parsed_json(text)
     except ValueError as error:
         raise InputError(f"{path}: is not JSON ({error})", "expected a list of stacks") from error
     if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import time
 from importlib.resources import files
@@ -15,7 +14,7 @@ from urllib.parse import quote
 from varfocus.export import as_json, describe_software
 from varfocus.export.atomic import write_atomically
 from varfocus.export.page import fact_cells, html_page
-from varfocus.files import read_text
+from varfocus.files import read_json
 from varfocus.text import cell, escaped
 
 FILES = ("summary.csv", "summary.json", "summary.html")
@@ -260,7 +259,7 @@ def _card(output: Path, entry: dict[str, Any], pictures: list[str] | tuple[()]) 
 def _seconds_of_earlier(path: Path) -> dict[str, float]:
     """Return how long each stack took in an earlier run, as far as its summary says."""
     try:
-        stacks = json.loads(read_text(path))["stacks"]
+        stacks = read_json(path)["stacks"]
         return {entry["name"]: entry["seconds"] for entry in stacks if entry["seconds"]}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         return {}

@@ -22,6 +22,7 @@ from varfocus.canvas.budget import allowed_bytes
 from varfocus.errors import ParameterError
 from varfocus.job import Job
 from varfocus.params import Resources
+from varfocus.ranges import path as as_path
 from varfocus.simulation.folder import FOCUS_FILE, simulation_of
 from varfocus.units import parse_size, size_words
 
@@ -120,9 +121,10 @@ def run(
     VarfocusError
         If there is nothing to do, or nowhere to put it. A stack that fails raises nothing.
     """
-    given = [stacks] if isinstance(stacks, str | Path) else list(stacks)
+    several = isinstance(stacks, Sequence) and not isinstance(stacks, str | bytes)
+    given: list[Any] = [*stacks] if several else [stacks]  # type: ignore[misc]
     common = with_options(Job(()), **options)
-    output = Path(output)
+    output = as_path("output", output)
     planned, _ = plan(given, output, common)
     retry = RetryPolicy(retries, time_limit)
     resources = Resources(threads, max_memory)
@@ -165,7 +167,7 @@ def plan(
         In order; and why other pictures were not taken as stacks.
     """
     stacks = [item for item in given if isinstance(item, Stack)]
-    paths = [Path(item) for item in given if not isinstance(item, Stack)]
+    paths = [as_path("stack", item) for item in given if not isinstance(item, Stack)]
     keep_out(paths, output)
     for path in paths:
         if is_manifest(path):

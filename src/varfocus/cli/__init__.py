@@ -16,9 +16,9 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from cyclopts import App, ArgumentCollection, CycloptsError
+from cyclopts import App, ArgumentCollection, CycloptsError, Parameter
 from rich.console import Console
 from rich.markup import escape
 
@@ -28,22 +28,22 @@ from varfocus.errors import UsageError
 
 COMMANDS = {
     "depth": "Turn a focus stack into a depth map and an all-in-focus image.",
+    "fuse": "Make one picture with everything in focus, and nothing else.",
+    "app": "Open a page in the browser to see, probe and steer a reconstruction.",
     "batch": "Process many stacks unattended, here or on a cluster.",
     "export": "Make meshes, depth maps and metrology files from a result.",
     "measure": "Measure roughness, profiles and steps of a result.",
     "animate": "Make a rocking or stereo view of a result, or a sweep through focus.",
-    "fuse": "Make one picture with everything in focus, and nothing else.",
     "align": "Align the frames of a focus stack and write them.",
     "compare": "Show the paper's comparison of methods on a focus stack.",
     "simulate": "Make a focus stack with known depth.",
     "reproduce": "Repeat the experiments of the paper.",
     "evaluate": "Measure the accuracy of every method where the depth is known.",
     "info": "Show what a focus stack consists of, without decoding it.",
-    "app": "Open a page in the browser to see, probe and steer a reconstruction.",
     "demo": "Simulate a scene, reconstruct it, and show how well that went.",
     "doctor": "Check that varfocus and what it needs are in order.",
 }
-"""Every command lives in the module of its name, loaded when it is called."""
+"""Every command, those used most first: the module of its name, loaded when it is called."""
 
 EXAMPLES = {
     "depth": (
@@ -168,6 +168,11 @@ def _epilogue(command: str) -> str:
     return "\n\n".join(paragraphs)
 
 
+def _default(value: object) -> str | None:
+    """Return how help shows a default: that nothing is set unless given goes without saying."""
+    return None if value is False or value is None else str(value)
+
+
 def build(command: str | None = None) -> App:
     """Return the command-line application; commands are imported when used.
 
@@ -185,9 +190,10 @@ def build(command: str | None = None) -> App:
         # Markdown joins wrapped lines of docstrings; the list of commands does not need it.
         help_format="markdown" if command in COMMANDS else "plaintext",
         suppress_keyboard_interrupt=False,
+        default_parameter=Parameter(show_default=_default),
     )
-    for name, summary in COMMANDS.items():
-        about = {"help": summary}
+    for place, (name, summary) in enumerate(COMMANDS.items()):
+        about: dict[str, Any] = {"help": summary, "sort_key": place}
         if name == command:
             about = {"help_epilogue": _epilogue(name)}
         app.command(f"varfocus.cli.{name}:{name}", name=name, **about)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,7 +21,8 @@ from varfocus.batch.work import WorkerOptions, plan, prepared, stack_at
 from varfocus.cli.console import Board, Narrator, Talk, TalkOptions, table
 from varfocus.cli.options import JobOptions, ResourceOptions, called_as
 from varfocus.errors import BatchError, ParameterError, UsageError
-from varfocus.params import Resources
+from varfocus.params import MOST_FRAMES, SETTLING, Resources
+from varfocus.ranges import Range, real, whole
 
 WORK = Parameter(name="*", group=Group("Work", sort_key=0.5))
 WATCH = Group("Watch", sort_key=0.7)
@@ -205,17 +207,15 @@ def _plan_table(rows: list[dict[str, Any]]) -> str:
 
 
 def _check_watch(source: list[str], settle: float, frames: int | None, dry_run: bool) -> None:
-    if len(source) != 1 or (Path(source[0]).exists() and not Path(source[0]).is_dir()):
+    if len(source) != 1 or (os.path.lexists(source[0]) and not Path(source[0]).is_dir()):
         raise UsageError(
             f"received {', '.join(source)} with --watch", "expected one folder to be watched"
         )
     if dry_run:
         raise UsageError("received --dry-run with --watch", "expected one of them")
-    if not settle >= 0 or (frames is not None and frames < 1):
-        raise ParameterError(
-            f"received --settle {settle:g} and --frames {frames}",
-            "expected seconds of at least 0, and at least 1 frame",
-        )
+    real("--settle", settle, SETTLING)
+    if frames is not None:
+        whole("--frames", frames, Range(1, MOST_FRAMES))
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,15 +16,16 @@ from varfocus.errors import InputError, ParameterError
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.direction import direction_in_words
 from varfocus.export.result_files import RESULT_FILES, every_name
-from varfocus.files import read_text
+from varfocus.files import read_json
 from varfocus.follow import LEAST, LIVE, Live, arriving
 from varfocus.job import Job, keep_apart_from, produce
-from varfocus.params import Params, Resources
+from varfocus.params import MOST_FRAMES, SETTLING, Params, Resources
+from varfocus.ranges import Checked, Range
 from varfocus.result import Written
 
 
 @dataclass(frozen=True)
-class Follow:
+class Follow(Checked):
     """How frames are waited for.
 
     Parameters
@@ -41,16 +41,13 @@ class Follow:
     """
 
     follow: Annotated[bool, Parameter(negative=())] = False
-    frames: int | None = None
-    settle: float = 15.0
+    frames: Annotated[int | None, Range(LEAST, MOST_FRAMES)] = None
+    settle: Annotated[float, SETTLING] = 15.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.frames is not None and not self.follow:
             raise ParameterError("received --frames without --follow", "expected both or neither")
-        if self.frames is not None and self.frames < LEAST:
-            raise ParameterError(f"received --frames {self.frames}", f"expected at least {LEAST}")
-        if not self.settle > 0:
-            raise ParameterError(f"received --settle {self.settle}", "expected a number above 0")
 
 
 FollowOptions = Annotated[Follow, Parameter(name="*", group=Group("Live", sort_key=0.5))]
@@ -125,9 +122,10 @@ def _follow(
     narrator: Narrator,
 ) -> None:
     """Wait for the frames of a stack, and show what there is of it so far."""
-    if len(source) != 1 or Path(source[0]).is_file():
+    if len(source) != 1 or not Path(source[0]).is_dir():
         raise ParameterError(
-            f"received --follow with {' '.join(source)}", "expected the folder that is written into"
+            f"received --follow with {' '.join(source)}",
+            "expected the folder that frames are written into, which must exist",
         )
     folder = Path(source[0])
     keep_apart_from(output, [folder])
@@ -162,9 +160,9 @@ def _recorded(path: Path, given: Params) -> Params:
             "expected either the parameters of an earlier run, or new ones",
         )
     try:
-        recorded: dict[str, Any] = json.loads(read_text(path))["parameters"]
+        recorded: dict[str, Any] = read_json(path)["parameters"]
         return Params.from_keywords(**recorded)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         if isinstance(error, ParameterError):
             raise
         raise ParameterError(

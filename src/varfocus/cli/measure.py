@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +16,7 @@ from varfocus.errors import ParameterError
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.export.figures import profile_plot
 from varfocus.export.saved import SavedResult, load_result, surface_of
+from varfocus.files import read_json, why
 from varfocus.params import LONGEST_SIDE
 from varfocus.ranges import Range, real
 from varfocus.surface.measure import (
@@ -180,12 +180,12 @@ def _shapes(
 ) -> None:
     """Measure what a file lists, and write the table and the profiles."""
     try:
-        wanted = Measurements.from_data(json.loads(shapes.read_text(encoding="utf-8")))
-    except (OSError, ValueError, RecursionError) as error:
+        wanted = Measurements.from_data(read_json(shapes))
+    except (OSError, ValueError) as error:
         if isinstance(error, ParameterError):
             raise ParameterError(f"{shapes}: {error.args[0]}", *error.args[1:]) from error
         raise ParameterError(
-            f"{shapes} cannot be used: {getattr(error, 'strerror', None) or error}",
+            f"{shapes} cannot be used: {why(error)}",
             "expected a file of measurements",
         ) from error
     profiles = output.with_name(f"{output.stem}-profiles.csv")

@@ -38,4 +38,4 @@ def pixels(frame: NDArray[Any]) -> NDArray[Any]:
     channels = pixels.shape[2]
     if whole and channels <= across <= 4 and (along == 1 or channels == 1):
         return pixels
-    return np.ascontiguousarray(pixels)
+    return pixels.copy()  # `ascontiguousarray` keeps any stride of an axis of length 1

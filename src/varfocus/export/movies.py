@@ -84,13 +84,14 @@ def _mp4(frames: Iterable[NDArray[np.uint8]], rate: float) -> bytes:
     with av.open(file, "w", format="mp4") as container:
         stream = None
         for frame in frames:
-            even = frame[: frame.shape[0] // 2 * 2, : frame.shape[1] // 2 * 2]  # as 4:2:0 needs
+            odd = [(0, side % 2) for side in frame.shape[:2]]
+            even = np.pad(frame, (*odd, (0, 0)), mode="edge")  # as 4:2:0 needs
             if stream is None:
                 stream = container.add_stream(codec, rate=Fraction(rate).limit_denominator(1000))
                 stream.height, stream.width = even.shape[:2]
                 stream.pix_fmt = "yuv420p"
                 stream.options = {"crf": "18"} if codec == "libx264" else {"qscale": "3"}
-            picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(even), format="rgb24")
+            picture = av.VideoFrame.from_ndarray(even, format="rgb24")
             for packet in stream.encode(picture):
                 container.mux(packet)
         if stream is not None:

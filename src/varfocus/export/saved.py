@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,7 @@ from varfocus.canvas.budget import allowed_bytes
 from varfocus.errors import InputError, MixedFramesError, ParameterError, TooLargeError
 from varfocus.export import RUN_RECORD
 from varfocus.export.display import Displayed, summary
-from varfocus.files import read_text
+from varfocus.files import read_json, why
 from varfocus.fuse import Fused, fuse
 from varfocus.geometry import Rectangle
 from varfocus.io.frames import FileFrame, probe_files
@@ -28,9 +27,11 @@ from varfocus.io.metadata import Metadata, frame_metadata
 from varfocus.io.selection import Selection
 from varfocus.params import AlignParams, AreaParams, FuseParams
 from varfocus.progress import Progress, silent
+from varfocus.ranges import path as as_path
 from varfocus.stack import FRAMES, FocusStack
 from varfocus.surface.measure import expected_area
 from varfocus.surface.measurements import Surface
+from varfocus.text import shown
 from varfocus.units import METRES, PixelSize, is_unit, size_words
 
 
@@ -174,6 +175,7 @@ class SavedResult(Displayed):
         MixedFramesError
             If the frames are not as many, or not of the same size.
         """
+        check_stack(stack)
         n, index = self.frame_count, self.index
         if len(stack) == n and self.record.get("alignment"):
             known = AlignParams(transforms_from=str(self.folder))
@@ -186,8 +188,17 @@ class SavedResult(Displayed):
         return fuse(stack, index, fusion or FuseParams(), progress)
 
 
+def check_stack(stack: object) -> None:
+    """Raise `ParameterError` unless this is a stack."""
+    if not isinstance(stack, FocusStack):
+        raise ParameterError(
+            f"received {shown(stack)}", "expected a stack", "Use varfocus.read_stack."
+        )
+
+
 def check_channel(stack: FocusStack, n: int, shape: tuple[int, ...], what: str) -> None:
     """Raise `MixedFramesError` unless a stack has as many frames as a result, of its size."""
+    check_stack(stack)
     if (n, shape) != (len(stack), stack.shape):
         raise MixedFramesError(
             f"{what}: is the result of {n} frames of {shape[1]}×{shape[0]}",
@@ -251,7 +262,7 @@ def load_result(folder: str | Path, region: tuple[int, int, int, int] | None = N
     ParameterError
         If the region is not inside the maps.
     """
-    folder = Path(folder)
+    folder = as_path("folder", folder)
     record = _record(folder)
     maps = {name: _frames(folder, name) for name in ("depth", "confidence")}
     maps["fused"] = _frames(folder, "fused", record["input"].get("channels", 1))
@@ -300,24 +311,17 @@ def _extent(box: tuple[slice, slice]) -> tuple[int, int]:
 def _record(folder: Path) -> dict[str, Any]:
     path = folder / RUN_RECORD
     try:
-        text = read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
+        record = read_json(path)
+    except (OSError, ValueError) as error:
         there = folder.is_dir()
         raise InputError(
-            f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}"
+            f"{path} cannot be read: {why(error)}"
             if os.path.lexists(path)
             else f"{folder} holds no {RUN_RECORD}"
             if there
             else f"{folder} is not a folder",
             "expected the output folder of a complete run of varfocus depth",
             "Make one: varfocus depth shots/ -o out/",
-        ) from error
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path} is not the record of a run ({type(error).__name__}: {error})",
-            "expected what varfocus depth writes",
         ) from error
     for keys, is_right in _PARTS.items():
         part = record

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +13,10 @@ from numpy.typing import NDArray
 from varfocus.bugs import guarded
 from varfocus.errors import ParameterError
 from varfocus.export.saved import load_result
-from varfocus.files import read_text
+from varfocus.files import read_json, why
 from varfocus.geometry import Rectangle
 from varfocus.io.frames import probe_files
+from varfocus.ranges import path as as_path
 from varfocus.retouch import Retouch, Stroke
 
 
@@ -39,19 +39,19 @@ def read_strokes(path: str | Path) -> Retouch:
     ParameterError
         If there are none; says what is wrong with which stroke.
     """
-    path = Path(path)
+    path = as_path("path", path)
     if path.is_dir():
         path /= "run.json"
     try:
-        data = json.loads(read_text(path))
+        data = read_json(path)
         if isinstance(data, dict) and "retouch" in data and "parameters" in data:
             data = data["retouch"]
         found = Retouch.from_data(data)
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         if isinstance(error, ParameterError):
             raise ParameterError(f"{path}: {error.args[0]}", *error.args[1:]) from error
         raise ParameterError(
-            f"{path} cannot be used: {getattr(error, 'strerror', None) or error}",
+            f"{path} cannot be used: {why(error)}",
             "expected strokes, or the run.json of a retouched result",
         ) from error
     folder = path.resolve().parent

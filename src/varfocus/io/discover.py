@@ -42,9 +42,11 @@ def find_files(source: Source) -> list[Path]:
     """
     if isinstance(source, str | os.PathLike):
         return _at_place(_checked(source))
-    if not isinstance(source, Iterable):
-        raise _bad_source(source)
-    paths = [_checked(item) for item in source]
+    try:
+        items = list(source)
+    except TypeError as error:
+        raise _bad_source(source) from error
+    paths = [_checked(item) for item in items]
     if not paths:
         raise NoFramesError("received an empty list of files", "expected at least 3 frames")
     return paths

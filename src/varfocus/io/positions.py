@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from varfocus.errors import FocusPositionsError
-from varfocus.files import read_text
+from varfocus.files import read_text, why
 from varfocus.units import unit_name
 
 
@@ -42,11 +42,20 @@ def read_positions(path: Path) -> Positions:
     """
     try:
         text = read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise FocusPositionsError(
-            f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}",
+            f"{path} cannot be read: {why(error)}",
             "expected a text file with one focus distance per frame",
         ) from error
+    try:
+        return _parsed(path, text)
+    except csv.Error as error:  # a cell of more than 128 kB, say
+        raise FocusPositionsError(
+            f"{path}: is not CSV ({error})", "expected one focus distance per line"
+        ) from error
+
+
+def _parsed(path: Path, text: str) -> Positions:
     delimiter = next((mark for mark in ";\t" if mark in text), ",")
     reader = csv.reader(text.splitlines(), delimiter=delimiter)
     values: list[float] = []
@@ -74,7 +83,7 @@ def read_positions(path: Path) -> Positions:
 
 
 def _unit(heading: str) -> str | None:
-    bracketed = re.search(r"[(\[]([^)\]]+)[)\]]\s*$", heading)
+    bracketed = re.search(r"[(\[]([^()\[\]]+)[)\]]$", heading.rstrip())
     if bracketed:
         return bracketed.group(1).strip()
     return unit_name(heading.rpartition("_")[2].strip()) if "_" in heading else None

@@ -154,7 +154,7 @@ def _canvas(
 ) -> Canvas:
     seed = checked_seed(seed)
     if texture is None:
-        size = checked_shape(shape or DEFAULT_SHAPE)
+        size = checked_shape(DEFAULT_SHAPE if shape is None else shape)
         return Canvas(size, seed, colour is None or bool(colour))
     if name == "table":
         raise ParameterError(
@@ -163,5 +163,5 @@ def _canvas(
             "Leave it out, or take another scene.",
         )
     picture = checked_picture(texture)
-    size = checked_shape(shape or picture.shape[:2])
+    size = checked_shape(picture.shape[:2] if shape is None else shape)
     return Canvas(size, seed, picture.ndim == 3, centre_crop(picture, size))

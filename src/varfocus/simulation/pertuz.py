@@ -131,10 +131,10 @@ def simulate_shape(
     distances = chosen_focus(focus, NEAR, FAR, n, spacing)
     kappa = real("kappa", kappa, BLUR)
     if texture is None:
-        picture = make_texture(checked_shape(shape or (360, 360)), seed, colour)
+        picture = make_texture(checked_shape((360, 360) if shape is None else shape), seed, colour)
     else:
         picture = checked_picture(texture)
-        picture = centre_crop(picture, checked_shape(shape or picture.shape[:2]))
+        picture = centre_crop(picture, checked_shape(picture.shape[:2] if shape is None else shape))
     depth = shape_depth(name, checked_shape(picture.shape[:2]))
     batches = [distances[k : k + _AT_ONCE] for k in range(0, len(distances), _AT_ONCE)]
     clean = np.concatenate(

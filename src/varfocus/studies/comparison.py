@@ -14,9 +14,10 @@ from varfocus import export
 from varfocus.export.figures import Panel
 from varfocus.methods.paper import fitting_degree
 from varfocus.minimise import rof
-from varfocus.params import Params, Solver, SolverParams
+from varfocus.params import WEIGHT, Params, Solver, SolverParams
 from varfocus.pipeline import estimate
 from varfocus.progress import Progress, silent
+from varfocus.ranges import real
 from varfocus.stack import FRAMES, FocusStack
 
 MLAP_1 = {"window": 9}
@@ -80,7 +81,9 @@ def compare(
     dict of str to ndarray of shape (H, W), float32
         Depth in frames, by the name of the method.
     """
+    alphas = [real("alpha", alpha, WEIGHT) for alpha in alphas]
     weights = default_tv_weights(len(stack)) if tv_weights is None else tv_weights
+    weights = [real("tv_weight", weight, WEIGHT) for weight in weights]
     runs = {
         "MLAP 9×9": Params.from_keywords("classic", **MLAP_1),
         "MLAP 41×41, median 11×11": Params.from_keywords("classic", **MLAP_2),

@@ -24,7 +24,8 @@ from scipy import ndimage
 
 from varfocus.errors import InputError, ParameterError
 from varfocus.geometry import Rectangle
-from varfocus.ranges import Range, whole
+from varfocus.ranges import Range, real, whole
+from varfocus.text import shown
 from varfocus.units import METRES, PixelSize
 
 Map = NDArray[np.float64]
@@ -149,6 +150,7 @@ def level(height: NDArray[np.floating], degree: int) -> Map:
         Residuals; NaN where the height is.
     """
     degree = whole("level", degree, Range(0, 20))
+    height = _checked_map(height)
     known = np.flatnonzero(np.isfinite(height))
     terms = (degree + 1) * (degree + 2) // 2
     if known.size < max(terms, 3):
@@ -163,6 +165,30 @@ def level(height: NDArray[np.floating], degree: int) -> Map:
         levelled[part] = height.ravel()[part] - form
     levelled[np.abs(levelled) < 1e-12 * np.abs(z).max()] = 0.0  # rounding is not roughness
     return levelled.reshape(height.shape)
+
+
+def _checked_map(height: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return a map of heights, or raise `ParameterError`."""
+    found = np.asarray(height)
+    if found.ndim != 2 or not found.size or found.dtype.kind not in "fiu":
+        raise ParameterError(
+            f"received heights of {shown(height)}", "expected one real number per pixel, (H, W)"
+        )
+    return found
+
+
+def _checked_place(what: str, place: object, height: NDArray[Any]) -> tuple[float, float]:
+    """Return x and y of a place in a map, or raise `ParameterError`."""
+    rows, columns = height.shape
+    bounds = Range(0.0, columns - 1.0), Range(0.0, rows - 1.0)
+    try:
+        x, y = (real("place", n, within) for n, within in zip(place, bounds, strict=True))  # type: ignore[call-overload]
+    except (TypeError, ValueError) as error:  # which `ParameterError` is
+        raise ParameterError(
+            f"received {what} {shown(place)}",
+            f"expected places from (0, 0) to ({columns - 1}, {rows - 1})",
+        ) from error
+    return x, y
 
 
 def level_by_points(
@@ -184,16 +210,11 @@ def level_by_points(
     ndarray of shape (H, W), float64
         Height above the plane; NaN where the height is.
     """
-    rows, columns = height.shape
+    height = _checked_map(height)
     if len(points) != 3:
         raise ParameterError(f"received {len(points)} points", "expected three")
     heights = []
-    for x, y in points:
-        if not (0 <= x <= columns - 1 and 0 <= y <= rows - 1):
-            raise ParameterError(
-                f"received a point at ({x:g}, {y:g})",
-                f"expected places from (0, 0) to ({columns - 1}, {rows - 1})",
-            )
+    for x, y in (_checked_place("a point at", point, height) for point in points):
         i, j = round(y), round(x)
         part = height[max(i - reach, 0) : i + reach + 1, max(j - reach, 0) : j + reach + 1]
         known = part[np.isfinite(part)]
@@ -209,6 +230,7 @@ def level_by_points(
             "received three points on one line", "expected the corners of a triangle"
         )
     a, b = np.linalg.solve(sides, np.array(heights[1:]) - heights[0])
+    rows, columns = height.shape
     along, down = np.arange(columns) - x_0, np.arange(rows)[:, None] - y_0
     plane: Map = heights[0] + a * along + b * down
     return height - plane
@@ -351,14 +373,9 @@ def profile(
     Profile
         From start to end.
     """
-    rows, columns = height.shape
-    for x, y in (start, end):
-        if not (0 <= x <= columns - 1 and 0 <= y <= rows - 1):
-            raise ParameterError(
-                f"received a line through ({x:g}, {y:g})",
-                f"expected places from (0, 0) to ({columns - 1}, {rows - 1})",
-            )
-    width = whole("width", width, Range(1, rows + columns))
+    height = _checked_map(height)
+    start, end = (_checked_place("a line through", place, height) for place in (start, end))
+    width = whole("width", width, Range(1, sum(height.shape)))
     delta = np.subtract(end, start)
     length = float(np.hypot(*delta))
     if length == 0.0:

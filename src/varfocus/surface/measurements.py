@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from varfocus.errors import InputError, ParameterError
 from varfocus.geometry import Rectangle
+from varfocus.ranges import Range, one_of, whole
 from varfocus.surface.measure import (
     CORRELATION_AREA,
     Map,
@@ -72,15 +73,8 @@ class Level:
     points: tuple[Point, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.by not in get_args(LevelBy):
-            raise ParameterError(
-                f"received level by {self.by!r}", "expected " + ", ".join(get_args(LevelBy))
-            )
-        whole = isinstance(self.degree, int) and not isinstance(self.degree, bool)
-        if not whole or not 0 <= self.degree <= HIGHEST_DEGREE:
-            raise ParameterError(
-                f"received level of degree {self.degree!r}", f"expected 0 to {HIGHEST_DEGREE}"
-            )
+        one_of("level by", self.by, get_args(LevelBy))
+        whole("level of degree", self.degree, Range(0, HIGHEST_DEGREE))
         object.__setattr__(self, "points", _places(self.points, 3 if self.by == "points" else 0))
 
     @property
@@ -115,17 +109,14 @@ class Measurement:
     width: int = 1
 
     def __post_init__(self) -> None:
-        if self.kind not in CORNERS:
-            raise ParameterError(f"received kind {self.kind!r}", "expected " + ", ".join(CORNERS))
+        one_of("kind", self.kind, tuple(CORNERS))
         object.__setattr__(self, "points", _places(self.points, CORNERS[self.kind]))
         if not isinstance(self.name, str) or len(self.name) > LONGEST_NAME:
             raise ParameterError(
                 f"received the name {str(self.name)[:40]!r}",
                 f"expected up to {LONGEST_NAME} letters",
             )
-        whole = isinstance(self.width, int) and not isinstance(self.width, bool)
-        if not whole or not 1 <= self.width <= 10_000:
-            raise ParameterError(f"received width = {self.width!r}", "expected 1 to 10000 pixels")
+        whole("width", self.width, Range(1, 10_000))
 
 
 @dataclass(frozen=True)

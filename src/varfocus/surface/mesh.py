@@ -21,6 +21,9 @@ from scipy import ndimage
 SLOPE_FACTOR = 4.0
 """How many times the usual height range around it a triangle may span, beyond the least jump."""
 
+LARGEST = 1e30
+"""A jump above this tears nothing."""
+
 SLOPE_WINDOW = 9
 """Side in blocks of the window over which the usual range is taken."""
 
@@ -166,7 +169,8 @@ def torn_triangles(height: NDArray[np.float32], jump: float) -> NDArray[np.int64
     )  # (2 triangles, 3 corners, blocks)
     z_of = np.take_along_axis(z[None], chosen, axis=1)
     span = z_of.max(axis=1) - z_of.min(axis=1)  # NaN if a corner is unknown
-    keep = span <= jump + SLOPE_FACTOR * _usual_range(z, (rows - 1, columns - 1))[None]
+    most = jump if jump < LARGEST else np.inf
+    keep = span <= most + SLOPE_FACTOR * _usual_range(z, (rows - 1, columns - 1))[None]
     faces = np.take_along_axis(corners[None], chosen, axis=1)
     # Triangle pairs stay together, so that neighbours in the picture are neighbours in the file.
     both: NDArray[np.int64] = faces.transpose(2, 0, 1)[keep.T]

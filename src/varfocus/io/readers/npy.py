@@ -82,9 +82,7 @@ def look_npz(path: Path, selection: Selection) -> Contents:
         for info in archive.infolist():
             if not info.filename.endswith(".npy"):
                 continue
-            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                # The others are unpacked without bounds; NumPy never writes them.
-                raise unsupported("is a ZIP of another compression", "expected Deflate, or none")
+            _check_compression(info)
             with archive.open(info) as member:
                 try:
                     array = _array(member)
@@ -120,7 +118,44 @@ def _decode(array: Array, file: BinaryIO, header: Header) -> NDArray[Any]:
     return array.frame(exactly(file, array.frame_bytes))
 
 
-def _array(file: IO[bytes]) -> Array:
+def read_map(path: Path) -> NDArray[Any]:
+    """Return an array ``(H, W)`` of real numbers: that of an NPY file, or the first of an NPZ.
+
+    Raises
+    ------
+    RefusedError
+        If there is none, or it is larger than a frame may be.
+    """
+    with open_regular(path) as file, library("NumPy"):
+        if not zipfile.is_zipfile(file):
+            file.seek(0)
+            return _map(file)
+        with zipfile.ZipFile(file) as archive:
+            infos = [info for info in archive.infolist() if info.filename.endswith(".npy")]
+            if not infos:
+                raise unsupported("is a ZIP without array", "expected an NPZ with one")
+            _check_compression(infos[0])
+            with archive.open(infos[0]) as member:
+                return _map(member)
+
+
+def _map(file: IO[bytes]) -> NDArray[Any]:
+    shape, fortran, dtype = _npy_header(file)
+    if len(shape) != 2 or dtype.kind not in "fiu":
+        raise unsupported(f"holds {dtype} of shape {shape}", "expected one real number per pixel")
+    Header(shape[1], shape[0], False, np.dtype(np.float32))  # refuses what exceeds the limits
+    content = exactly(file, math.prod(shape) * dtype.itemsize)
+    return np.frombuffer(content, dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _check_compression(info: zipfile.ZipInfo) -> None:
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        # The others are unpacked without bounds; NumPy never writes them.
+        raise unsupported("is a ZIP of another compression", "expected Deflate, or none")
+
+
+def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, whether columns come first, and number type."""
     with library("NumPy"):
         version = np.lib.format.read_magic(file)
         if version != _VERSION:
@@ -128,7 +163,6 @@ def _array(file: IO[bytes]) -> Array:
                 f"is an NPY file of version {version}", "expected version 1.0, as np.save writes it"
             )
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-        start = file.tell()
     if dtype.hasobject:
         raise RefusedError(
             UnreadableFrameError,
@@ -136,6 +170,12 @@ def _array(file: IO[bytes]) -> Array:
             "expected an array of numbers",
             "Save the frames as one array of numbers.",
         )
+    return shape, fortran, dtype
+
+
+def _array(file: IO[bytes]) -> Array:
+    shape, fortran, dtype = _npy_header(file)
+    start = file.tell()
     frames, frame = stack_shape(shape)
     if fortran:
         raise RefusedError(

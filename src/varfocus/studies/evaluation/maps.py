@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.errors import InputError
+from varfocus.files import open_regular
+from varfocus.io.border import border, damaged, exactly
 from varfocus.io.frames import probe_files
+from varfocus.io.header import Header
+from varfocus.io.readers import npy
 
 SUFFIXES = (".npy", ".npz", ".tif", ".tiff", ".pfm")
 
 _HEADER = re.compile(rb"Pf\s+(\d{1,6})\s+(\d{1,6})\s+(-?\d+(?:\.\d+)?(?:e-?\d+)?)\s", re.IGNORECASE)
+_LONGEST_HEADER = 200
 
 
 def find_map(folder: Path, *names: str) -> Path | None:
@@ -47,13 +51,8 @@ def read_map(path: Path) -> NDArray[Any]:
     elif path.suffix == ".pfm":
         values = _read_pfm(path)
     else:
-        try:
-            loaded = np.load(path, allow_pickle=False)
-            values = loaded[loaded.files[0]] if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
-        except (OSError, ValueError, EOFError, IndexError, zipfile.BadZipFile) as error:
-            raise InputError(
-                f"{path}: cannot be read ({error})", "expected an array saved by NumPy"
-            ) from error
+        with border(path):
+            values = npy.read_map(path)
     if values.ndim != 2 or values.dtype.kind not in "fiu":
         raise InputError(
             f"{path}: received {values.dtype} of shape {values.shape}",
@@ -64,16 +63,15 @@ def read_map(path: Path) -> NDArray[Any]:
 
 def _read_pfm(path: Path) -> NDArray[Any]:
     """Read a grey portable float map: from the bottom up, little-endian if the scale is < 0."""
-    content = path.read_bytes()
-    header = _HEADER.match(content)
-    if header is None:
-        raise InputError(f"{path}: has a damaged header", "expected Pf, width, height and scale")
-    width, height = int(header.group(1)), int(header.group(2))
-    pixels = content[header.end() :]
-    if len(pixels) != 4 * width * height:
-        raise InputError(
-            f"{path}: has {len(pixels)} bytes of pixels",
-            f"expected {4 * width * height} for {width}×{height}",
-        )
-    order = "<f4" if float(header.group(3)) < 0 else ">f4"
+    with border(path), open_regular(path) as file:
+        found = _HEADER.match(file.read(_LONGEST_HEADER))
+        if found is None:
+            raise damaged("has a damaged header: no Pf, width, height and scale")
+        header = Header(int(found[1]), int(found[2]), False, np.dtype(np.float32))
+        width, height = header.width, header.height
+        file.seek(found.end())
+        pixels = exactly(file, 4 * width * height)
+        if file.read(1):
+            raise damaged(f"has more pixels than {width}×{height}")
+    order = "<f4" if float(found[3]) < 0 else ">f4"
     return np.frombuffer(pixels, order).reshape(height, width)[::-1].astype(np.float32)

@@ -105,7 +105,8 @@ def read_picture(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float32]
     if path is None:
         raise InputError(f"{folder}: has no depth", f"expected {' or '.join(MAP_NAMES)}.npz")
     values = read_map(path).astype(np.float64)
-    known = np.isfinite(values)
+    is_depth = path.stem != MAP_NAMES[0]
+    known = np.isfinite(values) & (values > 0 if is_depth else True)
     if values.shape != picture.shape[:2] or known.sum() < 2:
         raise InputError(
             f"{path}: {int(known.sum())} numbers of {values.shape[1]}×{values.shape[0]} for a "
@@ -113,12 +114,12 @@ def read_picture(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float32]
             "expected one number per pixel",
         )
     values[~known] = np.nan
-    position = values if path.stem == MAP_NAMES[0] else 1 / values
+    position = 1 / values if is_depth else values
     low, high = np.nanpercentile(position, [OUTLIERS, 100 - OUTLIERS])
     if not high > low:
         raise InputError(f"{path}: is the same everywhere", "expected a scene with depth")
     share = unmixed(np.clip((position - low) / (high - low), 0, 1), MIXED)
-    far, near = (1.0, RANGE) if path.stem == MAP_NAMES[0] else (low, high)
+    far, near = (low, high) if is_depth else (1.0, RANGE)
     return picture, (1 / (far + (near - far) * share)).astype(np.float32)
 
 
