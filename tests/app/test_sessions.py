@@ -205,6 +205,17 @@ def test_all_tiles_of_a_frame_come_however_many_are_asked_for_at_once(
         assert set(pool.map(status, spots)) == {200}
 
 
+def test_frames_that_were_being_read_when_all_was_cancelled_are_read_again(
+    client: TestClient,
+) -> None:
+    """Without that no frame was ever shown: strip and panes stayed empty."""
+    frames = [np.random.default_rng(k).integers(0, 255, (900, 900), np.uint8) for k in range(8)]
+    upload_all(client, frames)
+    post(client, "solve", **CLASSIC)
+    post(client, "cancel")  # long before eight frames are read
+    wait_until(lambda: state(client)["preview"], "frames at preview size")
+
+
 def test_results_are_named_compared_deleted_and_had_back(client: TestClient, frames) -> None:
     upload_all(client, frames)
     post(client, "solve", **CLASSIC)

@@ -120,6 +120,10 @@ async function mountMaps(
   const panes = new Panes(store, viewer, layers, () => strip.current());
   strip.scrubbed = () => {
     const { choices } = store.get();
+    const { tool, brush } = choices;
+    // The picture beside is what is painted from: who chooses a frame while painting wants to paint from it.
+    if (tool === "retouch" && brush.tool === "paint" && brush.source.from !== "frame")
+      return store.choose({ brush: { ...brush, source: { from: "frame" } } });
     const shown = shownPanes(store.get());
     const last = shown.length - 1;
     if (!newest(store.get()) || choices.view === "3d" || shown.some((c) => c.map === "frame")) panes.show();

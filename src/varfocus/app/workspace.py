@@ -705,6 +705,8 @@ class Workspace:
             self._thorough.restart()
             self._quick.restart()
             self._publish({"kind": "idle"})
+            if self._preview_size is None and len(self._included()) >= FEWEST:
+                self._load()  # frames that were being read were dropped as well
 
     def command(self, params: Params) -> str:
         """Return the command that does the same as the page; empty if there is none.

@@ -54,6 +54,7 @@ export const en = {
   light: "Light",
   lightAbout: "Direction of the light",
   lightOrDark: "Light or dark",
+  loading: "Loading …",
   lowest: "Lowest value",
   maps: "Maps",
   mapsLabel:
@@ -68,6 +69,7 @@ export const en = {
   noCommand: "No single command names these frames in this order; run.json has every parameter.",
   noWebGL:
     "This browser offers no WebGL2, which the maps need: only plain pictures are shown. Another browser shows everything.",
+  noMap: "This result has no such map.",
   nothingYet: "Colours, contrast curves, measurements and files appear here as soon as there is a result.",
   oneCommand: "The same with one command",
   oneOutline: "1 outline",
