@@ -216,6 +216,26 @@ def test_frames_that_were_being_read_when_all_was_cancelled_are_read_again(
     wait_until(lambda: state(client)["preview"], "frames at preview size")
 
 
+def test_sessions_that_are_opened_at_the_same_time_are_both_kept(
+    client: TestClient, frames
+) -> None:
+    """The one that was still being opened was empty, and was deleted as such."""
+    names = []
+    for prefix in ("first", "second"):
+        upload_all(client, frames, "new", prefix)
+        names.append(state(client)["session"])
+    post(client, "clear")
+    with ThreadPoolExecutor(4) as pool:
+        answers = pool.map(lambda name: post(client, f"sessions/{name}/open"), 2 * names)
+        assert {answer.status_code for answer in answers} <= {200, 400}  # 400: being opened
+    post(client, "clear")
+    listed = {one["name"]: one["frames"] for one in client.get("/api/sessions").json()}
+    assert listed == dict.fromkeys(names, 5)
+    for name in names:
+        post(client, f"sessions/{name}/open")
+        assert [frame["problem"] for frame in state(client)["frames"]] == [""] * 5
+
+
 def test_results_are_named_compared_deleted_and_had_back(client: TestClient, frames) -> None:
     upload_all(client, frames)
     post(client, "solve", **CLASSIC)

@@ -23,6 +23,7 @@ import { Panes, type Layer } from "./views/panes";
 import { Pixel } from "./views/pixel";
 import { mountPlain } from "./views/plain";
 import { Progress } from "./views/progress";
+import { mountQueue } from "./views/queue";
 import { mountRelief } from "./views/relief";
 import { Results } from "./views/results";
 import { Retouch } from "./views/retouch";
@@ -80,6 +81,7 @@ async function begin(): Promise<void> {
   mountFolding(store);
   mountHelp();
   mountLanguage();
+  mountQueue(byId("controls"), session);
   mountOpening(session);
   mountHeader(store);
   mountTake(part.take, store);

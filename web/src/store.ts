@@ -222,6 +222,8 @@ function heard(model: Model, event: Event): Model {
       const busy = server.busy?.version === event.version ? null : server.busy;
       return { ...model, server: { ...server, results, busy } };
     }
+    case "queue":
+      return { ...model, server: { ...server, queue: event.queue } };
     case "failed":
       return { ...model, aside: null, server: { ...server, busy: null } };
   }
