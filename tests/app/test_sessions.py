@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 from starlette.testclient import TestClient
 
 from command_line import write_pictures
@@ -133,7 +134,11 @@ def test_files_of_no_use_change_nothing(client: TestClient, frames) -> None:
     upload_all(client, frames)
     before = state(client)
     for mode in ("replace", "new", "add"):
-        assert upload(client, "notes.txt", b"no picture", mode).status_code == 400
+        answer = upload(client, "notes.txt", b"no picture", mode)
+        assert answer.status_code == 400
+        lines = answer.json()["message"].split("\n")
+        assert lines[0].startswith("notes.txt: is not an image")
+        assert len(lines) == 3
         assert post(client, "uploaded", mode=mode).json() == {"frames": 0}
         assert state(client)["frames"] == before["frames"]
         assert state(client)["session"] == before["session"]
@@ -188,6 +193,25 @@ def test_frames_that_do_not_fit_are_marked_named_and_left_out(client: TestClient
     assert len(result["frames"]) == 5
     run = client.get(f"/api/results/{result['version']}/products/run.json").json()
     assert run["input"]["frames"] == [f"shot{k}.png" for k in range(5)]  # the user's names
+
+
+def test_a_frame_that_only_its_pixels_spoil_is_marked_and_the_rest_goes_on(
+    client: TestClient, frames
+) -> None:
+    """Its header is fine, and its pixels are no numbers: all frames stayed unseen."""
+    for k, frame in enumerate(frames):
+        values = frame.astype(np.float32)
+        values[3, 4] = np.nan if k == 1 else 0.5
+        file = io.BytesIO()
+        tifffile.imwrite(file, values, photometric="rgb")
+        assert upload(client, f"shot{k}.tif", file.getvalue()).status_code == 200
+    post(client, "uploaded", mode="add")
+    wait_until(lambda: state(client)["preview"], "frames at preview size")
+    problems = [frame["problem"] for frame in state(client)["frames"]]
+    assert [bool(problem) for problem in problems] == [False, True, False, False, False]
+    assert problems[1].startswith("shot1.tif: ")
+    post(client, "solve", **CLASSIC)
+    assert len(finished_result(client)["frames"]) == 4
 
 
 def test_all_tiles_of_a_frame_come_however_many_are_asked_for_at_once(

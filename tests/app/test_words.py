@@ -28,7 +28,8 @@ STAGES_OF_OTHERS = {"comparing", "evaluating", "opening"}
 """Stages of commands that the page does not have."""
 
 PROTOCOL = re.compile(
-    r"JSON|objects?( of parameters)?$|names? of files|file names|no (parameters|change|outlines|list|picture)|"
+    r"JSON|objects?( of parameters)?$|names? of files|file names|"
+    r"no (parameters|change|outlines|list|picture)|"
     r"nothing to do|as near|the mode|of other frames|every frame once|whole number|millimetres|"
     r"expected (none|a name|move|small or large|add, replace|whether each|0 to \{\})|"
     r"received (\{\}|\{\} = \{\}|a file named \{\}|a newer request of this kind)$|"

@@ -3,6 +3,9 @@
 /** Files that nobody means: hidden ones, and what systems leave in folders. */
 const NOISE = /^(\.|Thumbs\.db$|desktop\.ini$)/i;
 
+/** What lies beside pictures in a folder, and is none. */
+const BESIDE = /^(licen[cs]e|readme)\b|\.(txt|md|html?|pdf|docx?|json|ya?ml|xml|xmp|csv|log|zip)$/i;
+
 /** Files that belong together, and what their folder is called; empty if they came without one. */
 export interface Batch {
   name: string;
@@ -24,8 +27,13 @@ async function inside(entry: FileSystemEntry, folder: string): Promise<Placed[]>
     // A reader gives some entries at a time, and in the end none.
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
     if (!some.length) return files;
-    for (const one of some) if (!NOISE.test(one.name)) files.push(...(await inside(one, here)));
+    for (const one of some) if (meant(one.name)) files.push(...(await inside(one, here)));
   }
+}
+
+/** Whether a file of a folder may be a frame; one that was given by itself is always looked at. */
+function meant(name: string): boolean {
+  return !NOISE.test(name) && !BESIDE.test(name);
 }
 
 /** Put together what lies in the same folder, in the order of their names. */
@@ -47,6 +55,6 @@ export async function droppedFiles(transfer: DataTransfer): Promise<Batch[]> {
 
 /** Files of a dialogue that chooses files or a folder. */
 export function chosenFiles(input: HTMLInputElement): Batch[] {
-  const files = [...(input.files ?? [])].filter((file) => !NOISE.test(file.name));
+  const files = [...(input.files ?? [])].filter((file) => !file.webkitRelativePath || meant(file.name));
   return batches(files.map((file) => [file.webkitRelativePath.split("/").slice(0, -1).join("/"), file]));
 }

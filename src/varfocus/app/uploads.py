@@ -108,7 +108,7 @@ class Uploads:
             found = await self._workspace.looked_at(path)
         except VarfocusError as error:
             words = [str(part).replace(str(path), name) for part in error.args]
-            problem = " ".join(words)
+            problem = "\n".join(filter(None, words))
             arrived.frames.append(PageFrame(number(), name, None, None, None, problem=problem))
             raise InputError(*words) from error
         sizes = found.calibration

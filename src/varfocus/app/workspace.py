@@ -384,6 +384,7 @@ class Workspace:
 
     def _hear(self, message: Report) -> None:
         """Act on what a worker says."""
+        session = self.session
         number, kind = message["id"], message["kind"]
         if kind == "failed":
             message = message | {"message": self.session.named(message["message"])}
@@ -400,8 +401,12 @@ class Workspace:
                     self._busy = None
                 self._publish({"kind": "saved", "version": version, "files": files})
                 self.keep()
-            elif kind == "done" and "height" in message and "maps" not in message:
+            elif kind == "done" and "damaged" in message:
                 self._preview_size = message["width"], message["height"]
+                found = {number: session.named(why) for number, why in message["damaged"].items()}
+                session.frames = [
+                    replace(f, problem=found[f.id]) if f.id in found else f for f in session.frames
+                ]
                 self._publish({"kind": "state"})
             elif kind == "failed" and number not in self.made:  # an older change no longer matters
                 if self._busy is not None and self._busy["stage"] == "writing":
@@ -418,7 +423,7 @@ class Workspace:
         if future.done():
             return
         if message["kind"] == "failed":
-            future.set_exception(InputError(message["message"]))
+            future.set_exception(InputError(*message["message"].split("\n", 2)))
         elif message["kind"] == "dropped":
             words = ("received a newer request of this kind", "expected one at a time")
             future.set_exception(SupersededError(*words))

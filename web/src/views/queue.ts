@@ -35,8 +35,10 @@ export function mountQueue(host: HTMLElement, session: Session): void {
       button.hidden = !queue.length;
       const over = queue.filter((e) => e.state === "done").length;
       const running = queue.find((e) => e.state === "running");
-      button.textContent = t("queueCount", { done: over, all: queue.length });
-      button.title = running ? `${running.title}: ${percent(running)}` : t("queue");
+      button.textContent = `⧗ ${over}/${queue.length}`;
+      const words = t("queueCount", { done: over, all: queue.length });
+      button.setAttribute("aria-label", words);
+      button.title = running ? `${words} · ${running.title}: ${percent(running)}` : words;
       // While only progress moves, buttons stay what they are: one that is pressed must not be replaced.
       const now = JSON.stringify([open, queue.map((e) => [e.name, e.state, e.title, e.message])]);
       if (now !== shape) {

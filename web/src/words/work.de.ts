@@ -150,7 +150,7 @@ export const workDe: Record<keyof typeof workEn, string> = {
   "queue.waiting": "wartet",
   queueAbout:
     "Stapel, die nacheinander rekonstruiert werden, mit den Einstellungen beim Hinzufügen. Jeder bleibt erhalten und kann geöffnet werden.",
-  queueCount: "Warteschlange {done}/{all}",
+  queueCount: "Warteschlange: {done} von {all} fertig",
   stacksOne: "Ein Stapel aus allen Dateien",
   stacksOneAbout: "Sie zeigen dieselbe Szene.",
   stacksQueue: "{count} Stapel in die Warteschlange",

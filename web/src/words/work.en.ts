@@ -147,7 +147,7 @@ export const workEn = {
   "queue.waiting": "waiting",
   queueAbout:
     "Stacks that are reconstructed one after the other, with the settings they were added with. Each is kept, and can be opened.",
-  queueCount: "Queue {done}/{all}",
+  queueCount: "Queue: {done} of {all} done",
   stacksOne: "One stack of all files",
   stacksOneAbout: "They show the same scene.",
   stacksQueue: "Queue {count} stacks",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from varfocus import pipeline
+from varfocus.errors import VarfocusError
 from varfocus.export.saved import SavedResult, load_result
 from varfocus.geometry import Rectangle
 from varfocus.progress import Progress
@@ -146,5 +148,9 @@ def white(stack: FocusStack) -> float:
     """Return what is shown as white: 1, but the brightest value of floating-point frames."""
     if np.issubdtype(stack.dtype, np.integer):
         return 1.0
-    peak = float(stack.read(len(stack) // 2).max()) * stack.scale
-    return peak if peak > 0.0 else 1.0
+    n = len(stack)
+    for k in sorted(range(n), key=lambda k: abs(k - n // 2)):
+        with suppress(VarfocusError):  # a damaged one says nothing
+            peak = float(stack.read(k).max()) * stack.scale
+            return peak if peak > 0.0 else 1.0
+    return 1.0

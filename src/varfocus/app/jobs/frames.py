@@ -10,6 +10,7 @@ import numpy as np
 
 from varfocus.app.jobs.bench import Bench, shrink_factor, white
 from varfocus.app.tiles import as_rgba, write_pyramid
+from varfocus.errors import VarfocusError
 from varfocus.io.frames import probe_files
 from varfocus.io.selection import UNSAID, Selection
 from varfocus.progress import Progress
@@ -64,18 +65,27 @@ class LoadPreviews:
     newest: str = "previews"
 
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
-        """Write the previews; the same exposure for all, so that floating-point frames compare."""
+        """Write the previews; the same exposure for all, so that floating-point frames compare.
+
+        Frames that cannot be decoded are reported, and the rest goes on.
+        """
         n = len(self.stack)
         factor = shrink_factor(n, *self.stack.shape)
+        damaged: dict[int, str] = {}
+        peak = white(self.stack)
         for k, frame_id in enumerate(self.ids):
             progress("reading", k, n)
-            pixels = bench.shrunk(self.stack, k, frame_id, factor).pixels
+            try:
+                pixels = bench.shrunk(self.stack, k, frame_id, factor).pixels
+            except VarfocusError as error:
+                damaged[frame_id] = str(error)
+                continue
             target = self.folder / str(frame_id)
             target.mkdir(parents=True, exist_ok=True)
-            np.save(target / "preview.npy", as_rgba(pixels, self.stack.scale, white(self.stack)))
+            np.save(target / "preview.npy", as_rgba(pixels, self.stack.scale, peak))
         progress("reading", n, n)
-        height, width = pixels.shape[:2]
-        return {"width": width, "height": height}
+        height, width = (side // factor for side in self.stack.shape)
+        return {"width": width, "height": height, "damaged": damaged}
 
 
 @dataclass(frozen=True)
