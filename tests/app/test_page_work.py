@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, Route, expect, sync_playwright
 
 from command_line import write_pictures
 from page_browser import (
@@ -28,6 +28,7 @@ from page_browser import (
     one_pane,
     picture,
     reconstruct,
+    wait_for_colours,
     wait_for_maps,
 )
 from processes import wait_until
@@ -229,6 +230,27 @@ def test_near_and_far_are_said_and_exchanged_at_once(page: Page) -> None:
     page.click("#turn")
     expect(ends.nth(0)).to_have_text("near")
     page.click("[data-tool=probe]")
+
+
+def test_the_surface_is_made_once_however_often_it_is_asked_for(
+    page: Page, browser: Browser, address: str
+) -> None:
+    """Asked for again while its code was on the way, it was made twice, one over the other."""
+    page = opened(browser, address)  # another one, on the same results
+    held: list[Route] = []
+    page.route(re.compile("/assets/surface-"), lambda route: held.append(route))
+    page.wait_for_selector("a[data-product='depth.tif']")
+    page.click("[data-view='3d']")
+    page.wait_for_selector("#surface:not([hidden])")
+    for _ in range(2):
+        with page.expect_response("**/api/state"):  # after which the surface is asked for again
+            page.click("#turn")
+    wait_until(lambda: page.wait_for_timeout(20) is None and held, "code of the surface")
+    held[0].continue_()
+    page.wait_for_selector("#surface-canvas")
+    wait_for_colours(page, "#surface-canvas", 20)
+    expect(page.locator(".surface-tools")).to_have_count(1)
+    page.context.close()
 
 
 def test_how_far_the_frames_moved_is_shown(page: Page) -> None:
@@ -476,7 +498,7 @@ def test_several_folders_wait_in_a_queue_and_become_sessions(
         expect(page.locator("[data-queued]")).to_have_count(3)
         expect(page.locator("[data-queued] strong")).to_have_text(names)
         expect(page.locator("[data-state=done]")).to_have_count(3)
-        expect(page.locator("#queue-button")).to_have_attribute("aria-label", "Queue: 3 of 3 done")
+        expect(page.locator("#queue-button")).to_have_attribute("aria-label", "Queue 3/3")
         expect(page.locator("#strip li")).to_have_count(8)
         axe(page, "queue")
         picture(page, "queue")

@@ -35,9 +35,9 @@ export function mountQueue(host: HTMLElement, session: Session): void {
       button.hidden = !queue.length;
       const over = queue.filter((e) => e.state === "done").length;
       const running = queue.find((e) => e.state === "running");
-      button.textContent = `⧗ ${over}/${queue.length}`;
       const words = t("queueCount", { done: over, all: queue.length });
-      button.setAttribute("aria-label", words);
+      button.replaceChildren(el("span", { "aria-hidden": "true" }, "⧗ "), `${over}/${queue.length}`);
+      button.setAttribute("aria-label", `${t("queue")} ${over}/${queue.length}`);
       button.title = running ? `${words} · ${running.title}: ${percent(running)}` : words;
       // While only progress moves, buttons stay what they are: one that is pressed must not be replaced.
       const now = JSON.stringify([open, queue.map((e) => [e.name, e.state, e.title, e.message])]);
