@@ -88,10 +88,14 @@ def address(sessions: Path, shots: Path) -> Iterator[str]:
         yield address
 
 
-def opened(browser: Browser, address: str, **options) -> Page:
+def opened(
+    browser: Browser, address: str, before: Callable[[Page], object] = lambda _: None, **options
+) -> Page:
+    """Open the page; `before` is called when there is nothing in it yet."""
     options.setdefault("viewport", {"width": 1280, "height": 800})
     page = browser.new_context(**options).new_page()
     page.set_default_timeout(PATIENCE)
+    before(page)
     page.goto(address)
     page.wait_for_selector("html[data-ready=yes]")
     return page
@@ -236,9 +240,10 @@ def test_the_surface_is_made_once_however_often_it_is_asked_for(
     page: Page, browser: Browser, address: str
 ) -> None:
     """Asked for again while its code was on the way, it was made twice, one over the other."""
-    page = opened(browser, address)  # another one, on the same results
     held: list[Route] = []
-    page.route(re.compile("/assets/surface-"), lambda route: held.append(route))
+    code = re.compile("/assets/surface-")
+    # Another page on the same results; it may begin with the surface, if that was chosen last.
+    page = opened(browser, address, lambda p: p.route(code, lambda route: held.append(route)))
     page.wait_for_selector("a[data-product='depth.tif']")
     page.click("[data-view='3d']")
     page.wait_for_selector("#surface:not([hidden])")

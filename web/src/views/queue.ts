@@ -36,7 +36,7 @@ export function mountQueue(host: HTMLElement, session: Session): void {
       const over = queue.filter((e) => e.state === "done").length;
       const running = queue.find((e) => e.state === "running");
       const words = t("queueCount", { done: over, all: queue.length });
-      button.replaceChildren(el("span", { "aria-hidden": "true" }, "⧗ "), `${over}/${queue.length}`);
+      button.replaceChildren(el("span", { "aria-hidden": "true" }, "≡ "), `${over}/${queue.length}`);
       button.setAttribute("aria-label", `${t("queue")} ${over}/${queue.length}`);
       button.title = running ? `${words} · ${running.title}: ${percent(running)}` : words;
       // While only progress moves, buttons stay what they are: one that is pressed must not be replaced.
