@@ -596,6 +596,24 @@ def test_a_request_that_was_overtaken_has_a_status_of_its_own() -> None:
     assert asyncio.run(answer()) == 409
 
 
+def test_that_nothing_goes_on_is_said_after_all_that_the_workers_said() -> None:
+    """A page that heard of progress afterwards showed it for ever."""
+
+    async def told() -> list[str]:
+        events: list[dict] = []
+        workspace = Workspace(events.append)
+        workspace._busy = {"version": 1, "stage": "starting", "done": 0, "total": 1}
+        late = {"id": 1, "kind": "progress", "stage": "contrast", "done": 1, "total": 9}
+        asyncio.get_running_loop().call_soon(workspace._hear, late)  # said before the end
+        workspace.cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        workspace.close()
+        return [event["kind"] for event in events]
+
+    assert asyncio.run(told()) == ["progress", "idle"]
+
+
 # Tiles
 
 

@@ -202,7 +202,7 @@ function heard(model: Model, event: Event): Model {
     case "busy":
       return { ...model, server: { ...server, busy: event } };
     case "idle":
-      return { ...model, server: { ...server, busy: null } };
+      return { ...model, aside: null, server: { ...server, busy: null } };
     case "progress": {
       const busy = { ...event, version: event.id };
       if (server.busy) return event.id === server.busy.version ? { ...model, server: { ...server, busy } } : model;

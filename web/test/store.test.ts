@@ -204,3 +204,8 @@ test("what is painted from is there: a slab or result that the current one does 
   model = reduce(model, { do: "load", state: state([1, 2, 3], [result(1)]) });
   assert.deepEqual(model.choices.brush.source, { from: "frame" });
 });
+
+test("nothing goes on any more after all was cancelled", () => {
+  const model = after(opened(), { kind: "progress", id: 7, stage: "reading", done: 1, total: 3 }, { kind: "idle" });
+  assert.equal(busy(model), null);
+});

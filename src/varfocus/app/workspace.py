@@ -292,7 +292,8 @@ class Workspace:
             self._wanted = 0
             self._thorough.restart()
             self._quick.restart()
-            self._publish({"kind": "idle"})
+            # Behind what the workers said before they ended: progress heard later stays for ever.
+            asyncio.get_running_loop().call_soon(self._publish, {"kind": "idle"})
             if self._preview_size is None and len(self.session.included()) >= FEWEST:
                 self.load()  # frames that were being read were dropped as well
 
