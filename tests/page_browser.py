@@ -43,13 +43,22 @@ def complaint(message: ConsoleMessage) -> str:
     return "" if provoked or late or overtaken else f"{message.text} {message.location['url']}"
 
 
+def newest_link(page: Page) -> str:
+    """Return where the depth of the current result lies; empty if it is not written."""
+    links = page.locator("a[data-product='depth.tif']").all()
+    return str(links[0].get_attribute("href")) if links else ""
+
+
 def reconstruct(page: Page) -> None:
+    """Reconstruct, and wait for what that brings: not for what was there before."""
+    before = newest_link(page)
     page.click("#run")
-    finished(page)
+    finished(page, before)
 
 
-def finished(page: Page) -> None:
-    page.wait_for_selector("a[data-product='depth.tif']")
+def finished(page: Page, before: str = "") -> None:
+    """Wait until a result is written, another one than `before`, and nothing goes on."""
+    page.wait_for_selector(f"a[data-product='depth.tif']:not([href='{before}'])")
     expect(page.locator("#progress")).to_be_hidden()
 
 
@@ -90,6 +99,7 @@ def steady(page: Page, selector: str) -> bytes:
     seen = [b""]
 
     def same_again() -> bool:
+        expect(page.locator("[data-drawing]")).to_have_count(0)
         seen.append(page.locator(selector).screenshot())
         return seen[-1] == seen[-2]
 

@@ -17,7 +17,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from command_line import varfocus_process, write_pictures
 from page_client import HOST, ORIGIN, STATIC, TOKEN, client_of, finished_result, stranger_to
-from varfocus.app import schema, server, tiles
+from varfocus.app import requests, schema, server, tiles
 from varfocus.app.guard import HEADERS
 from varfocus.app.workspace import Workspace
 from varfocus.errors import InputError
@@ -206,7 +206,7 @@ def test_a_frame_whose_tiles_were_interrupted_is_shown_all_the_same(tmp_path: Pa
     page = server.Page(read_stack(str(write_pictures(tmp_path / "wide", frames, "img"))))
     with client_of(page) as client:
         frame = client.get("/api/state").json()["frames"][0]["id"]
-        levels = page.workspace.folder / "frames" / str(frame) / "levels"
+        levels = page.workspace.session.folder / "frames" / str(frame) / "levels"
         levels.mkdir(parents=True)
         np.save(levels / "0.npy", np.zeros((8, 600, 4), np.uint8))  # the process ended here
         coarse = client.get(f"/api/frames/{frame}/1/0/0")
@@ -495,10 +495,10 @@ def test_no_command_is_better_than_a_wrong_one(shots: Path, tmp_path: Path, monk
     with client_of(page) as client:
         ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
         client.post("/api/arrange", json={"order": ids, "excluded": [ids[2]]}, headers=ORIGIN)
-        assert "--leave-out 2" in page.workspace.command(Params("classic"))
+        assert "--leave-out 2" in page.workspace.session.command(Params("classic"))
         ids[0], ids[1] = ids[1], ids[0]
         client.post("/api/arrange", json={"order": ids, "excluded": []}, headers=ORIGIN)
-        assert page.workspace.command(Params("classic")) == ""
+        assert page.workspace.session.command(Params("classic")) == ""
 
 
 def test_the_page_names_no_files_of_the_server(client: TestClient, shots: Path) -> None:
@@ -543,7 +543,7 @@ def test_a_broken_upload_is_refused_by_its_own_name_and_leaves_nothing(
 def test_too_large_an_upload_stops_while_it_streams(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "MAX_UPLOAD", 1000)
+    monkeypatch.setattr(requests, "MAX_UPLOAD", 1000)
     answer = client.put("/api/upload?name=a.png", content=b"x" * 5000, headers=ORIGIN)
     assert answer.status_code == 413
     assert "fits" in answer.json()["message"]
@@ -567,20 +567,20 @@ def test_unknown_parameters_are_refused_in_words(client: TestClient, shots: Path
     ],
 )
 def test_names_are_shown_without_folders_or_control_characters(given: str, shown: str) -> None:
-    assert server.display_name(given) == shown
+    assert requests.display_name(given) == shown
 
 
 @pytest.mark.parametrize("given", ["", "..", "x/..", "\x00"])
 def test_names_of_nothing_are_refused(given: str) -> None:
     with pytest.raises(InputError):
-        server.display_name(given)
+        requests.display_name(given)
 
 
 def test_the_private_folder_is_gone_afterwards(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
     page = server.Page()
     with client_of(page):
-        folder = page.workspace.folder
+        folder = page.workspace.session.folder
         assert folder.stat().st_mode & 0o077 == 0
     assert not folder.exists()
 
@@ -594,6 +594,24 @@ def test_a_request_that_was_overtaken_has_a_status_of_its_own() -> None:
         return (await server._refused(None, future.exception())).status_code
 
     assert asyncio.run(answer()) == 409
+
+
+def test_that_nothing_goes_on_is_said_after_all_that_the_workers_said() -> None:
+    """A page that heard of progress afterwards showed it for ever."""
+
+    async def told() -> list[str]:
+        events: list[dict] = []
+        workspace = Workspace(events.append)
+        workspace._busy = {"version": 1, "stage": "starting", "done": 0, "total": 1}
+        late = {"id": 1, "kind": "progress", "stage": "contrast", "done": 1, "total": 9}
+        asyncio.get_running_loop().call_soon(workspace._hear, late)  # said before the end
+        workspace.cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        workspace.close()
+        return [event["kind"] for event in events]
+
+    assert asyncio.run(told()) == ["progress", "idle"]
 
 
 # Tiles

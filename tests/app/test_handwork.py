@@ -18,7 +18,7 @@ from command_line import read_png, varfocus_process, write_pictures
 from page_client import ORIGIN, STATIC, client_of, finished_result
 from processes import wait_until
 from varfocus.app import server
-from varfocus.app.workspace import title_of
+from varfocus.app.session import title_of
 from varfocus.export.saved import load_result
 from varfocus.io import read_stack
 from varfocus.io.calibration import Focus, calibrated

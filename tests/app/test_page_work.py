@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, Route, expect, sync_playwright
 
 from command_line import write_pictures
 from page_browser import (
@@ -28,6 +28,7 @@ from page_browser import (
     one_pane,
     picture,
     reconstruct,
+    wait_for_colours,
     wait_for_maps,
 )
 from processes import wait_until
@@ -87,10 +88,14 @@ def address(sessions: Path, shots: Path) -> Iterator[str]:
         yield address
 
 
-def opened(browser: Browser, address: str, **options) -> Page:
+def opened(
+    browser: Browser, address: str, before: Callable[[Page], object] = lambda _: None, **options
+) -> Page:
+    """Open the page; `before` is called when there is nothing in it yet."""
     options.setdefault("viewport", {"width": 1280, "height": 800})
     page = browser.new_context(**options).new_page()
     page.set_default_timeout(PATIENCE)
+    before(page)
     page.goto(address)
     page.wait_for_selector("html[data-ready=yes]")
     return page
@@ -231,6 +236,28 @@ def test_near_and_far_are_said_and_exchanged_at_once(page: Page) -> None:
     page.click("[data-tool=probe]")
 
 
+def test_the_surface_is_made_once_however_often_it_is_asked_for(
+    page: Page, browser: Browser, address: str
+) -> None:
+    """Asked for again while its code was on the way, it was made twice, one over the other."""
+    held: list[Route] = []
+    code = re.compile("/assets/surface-")
+    # Another page on the same results; it may begin with the surface, if that was chosen last.
+    page = opened(browser, address, lambda p: p.route(code, lambda route: held.append(route)))
+    page.wait_for_selector("a[data-product='depth.tif']")
+    page.click("[data-view='3d']")
+    page.wait_for_selector("#surface:not([hidden])")
+    for _ in range(2):
+        with page.expect_response("**/api/state"):  # after which the surface is asked for again
+            page.click("#turn")
+    wait_until(lambda: page.wait_for_timeout(20) is None and held, "code of the surface")
+    held[0].continue_()
+    page.wait_for_selector("#surface-canvas")
+    wait_for_colours(page, "#surface-canvas", 20)
+    expect(page.locator(".surface-tools")).to_have_count(1)
+    page.context.close()
+
+
 def test_how_far_the_frames_moved_is_shown(page: Page) -> None:
     expect(page.locator("#motion-section")).to_contain_text(re.compile(r"At most [\d.]+ pixels"))
     expect(page.locator("#motion canvas")).to_have_count(1)
@@ -340,6 +367,7 @@ def fold(page: Page) -> None:
 def test_two_fingers_zoom(browser: Browser, address: str) -> None:
     page = opened(browser, address, viewport={"width": 800, "height": 700}, has_touch=True)
     page.wait_for_selector("html[data-ready] #strip li")
+    page.click("[data-view='2']")  # another page may have chosen another one
     expect(page.locator("#panes canvas").first).to_have_attribute("data-shown", re.compile(r"\S"))
     page.evaluate(
         """() => {
@@ -428,6 +456,14 @@ def test_a_lost_server_is_said_and_the_same_tab_goes_on(browser: Browser, tmp_pa
         page.context.close()
 
 
+def dropped(page: Page, *paths: Path) -> None:
+    """Drop files or folders onto the page."""
+    hand = page.context.new_cdp_session(page)
+    data = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        hand.send("Input.dispatchDragEvent", {"type": kind, "x": 600, "y": 300, "data": data})
+
+
 def test_a_folder_is_dropped_and_too_few_frames_are_said(browser: Browser, tmp_path: Path) -> None:
     frames = simulate("steps", shape=(60, 80), n=5).frames
     folder = write_pictures(tmp_path / "my shots", frames, "shot")
@@ -436,14 +472,64 @@ def test_a_folder_is_dropped_and_too_few_frames_are_said(browser: Browser, tmp_p
     with served(tmp_path / "sessions") as (address, _):
         page = opened(browser, address)
         expect(page.locator("#formats")).to_contain_text("JPEG")
-        hand = page.context.new_cdp_session(page)
-        data = {"items": [], "files": [str(folder)], "dragOperationsMask": 1}
-        for kind in ("dragEnter", "dragOver", "drop"):
-            hand.send("Input.dispatchDragEvent", {"type": kind, "x": 600, "y": 300, "data": data})
+        dropped(page, folder)
         expect(page.locator("#strip li")).to_have_count(5)
         expect(page.locator(".message")).to_have_count(0)
         page.set_input_files("#files", sorted(two.iterdir()))
         page.get_by_role("button", name="New stack").click()
         expect(page.locator("#few")).to_contain_text("Two frames are no stack")
         expect(page.locator("#run")).to_be_disabled()
+        page.context.close()
+
+
+def test_several_folders_wait_in_a_queue_and_become_sessions(
+    browser: Browser, tmp_path: Path
+) -> None:
+    frames = simulate("steps", shape=(60, 80), n=5).frames
+    names = ("ant", "bee", "cicada")
+    folders = [write_pictures(tmp_path / name, frames, "shot") for name in names]
+    large = simulate("steps", shape=(480, 640), n=8).frames
+    slow = write_pictures(tmp_path / "dragonfly", large, "shot")
+    with served(tmp_path / "sessions") as (address, server):
+        page = opened(browser, address)
+        page.select_option("#method", "robust")
+        dropped(page, slow)  # one is open, and its frames stay
+        expect(page.locator("#strip li")).to_have_count(8)
+        page.select_option("#method", "classic")
+        dropped(page, *folders[:2])
+        page.get_by_role("button", name="Queue 2 stacks").click()
+        page.set_input_files("#folder", folders[2])  # another one, chosen
+        page.get_by_role("button", name=re.compile("^Queue Recon")).click()
+        expect(page.locator("[data-queued]")).to_have_count(3)
+        expect(page.locator("[data-queued] strong")).to_have_text(names)
+        expect(page.locator("[data-state=done]")).to_have_count(3)
+        expect(page.locator("#queue-button")).to_have_attribute("aria-label", "Queue 3/3")
+        expect(page.locator("#strip li")).to_have_count(8)
+        axe(page, "queue")
+        picture(page, "queue")
+        page.get_by_role("button", name="Open: bee").click()
+        expect(page.locator("#source")).to_contain_text("bee")
+        finished(page)
+        expect(page.locator(".results li")).to_have_count(1)
+        # One that takes long: how far it is, cancelled, taken up again, and the server killed.
+        page.select_option("#method", "robust")
+        dropped(page, slow)
+        page.get_by_role("button", name=re.compile("^Queue Recon")).click()
+        row = page.locator("[data-queued]", has_text="dragonfly")
+        expect(row.locator("progress")).to_be_visible()
+        row.get_by_role("button", name="Cancel").click()
+        expect(row).to_have_attribute("data-state", "cancelled")
+        row.get_by_role("button", name="Earlier").click()
+        expect(page.locator("[data-queued] strong").nth(2)).to_have_text("dragonfly")
+        row.get_by_role("button", name="Run again").click()
+        expect(row).to_have_attribute("data-state", "running")
+        server.kill()
+        server.wait()
+        expect(page.locator("#offline")).to_be_visible()
+    with served(tmp_path / "sessions"):
+        expect(page.locator("#offline")).to_be_hidden()
+        expect(row).to_have_attribute("data-state", "done")
+        expect(page.locator("#source")).to_contain_text("bee")  # the same tab, the same work
+        row.get_by_role("button", name="Take out").click()
+        expect(row).to_have_count(0)
         page.context.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 from starlette.testclient import TestClient
 
 from command_line import write_pictures
@@ -133,7 +134,11 @@ def test_files_of_no_use_change_nothing(client: TestClient, frames) -> None:
     upload_all(client, frames)
     before = state(client)
     for mode in ("replace", "new", "add"):
-        assert upload(client, "notes.txt", b"no picture", mode).status_code == 400
+        answer = upload(client, "notes.txt", b"no picture", mode)
+        assert answer.status_code == 400
+        lines = answer.json()["message"].split("\n")
+        assert lines[0].startswith("notes.txt: is not an image")
+        assert len(lines) == 3
         assert post(client, "uploaded", mode=mode).json() == {"frames": 0}
         assert state(client)["frames"] == before["frames"]
         assert state(client)["session"] == before["session"]
@@ -190,6 +195,25 @@ def test_frames_that_do_not_fit_are_marked_named_and_left_out(client: TestClient
     assert run["input"]["frames"] == [f"shot{k}.png" for k in range(5)]  # the user's names
 
 
+def test_a_frame_that_only_its_pixels_spoil_is_marked_and_the_rest_goes_on(
+    client: TestClient, frames
+) -> None:
+    """Its header is fine, and its pixels are no numbers: all frames stayed unseen."""
+    for k, frame in enumerate(frames):
+        values = frame.astype(np.float32)
+        values[3, 4] = np.nan if k == 1 else 0.5
+        file = io.BytesIO()
+        tifffile.imwrite(file, values, photometric="rgb")
+        assert upload(client, f"shot{k}.tif", file.getvalue()).status_code == 200
+    post(client, "uploaded", mode="add")
+    wait_until(lambda: state(client)["preview"], "frames at preview size")
+    problems = [frame["problem"] for frame in state(client)["frames"]]
+    assert [bool(problem) for problem in problems] == [False, True, False, False, False]
+    assert problems[1].startswith("shot1.tif: ")
+    post(client, "solve", **CLASSIC)
+    assert len(finished_result(client)["frames"]) == 4
+
+
 def test_all_tiles_of_a_frame_come_however_many_are_asked_for_at_once(
     client: TestClient, rng
 ) -> None:
@@ -203,6 +227,37 @@ def test_all_tiles_of_a_frame_come_however_many_are_asked_for_at_once(
 
     with ThreadPoolExecutor(len(spots)) as pool:
         assert set(pool.map(status, spots)) == {200}
+
+
+def test_frames_that_were_being_read_when_all_was_cancelled_are_read_again(
+    client: TestClient,
+) -> None:
+    """Without that no frame was ever shown: strip and panes stayed empty."""
+    frames = [np.random.default_rng(k).integers(0, 255, (900, 900), np.uint8) for k in range(8)]
+    upload_all(client, frames)
+    post(client, "solve", **CLASSIC)
+    post(client, "cancel")  # long before eight frames are read
+    wait_until(lambda: state(client)["preview"], "frames at preview size")
+
+
+def test_sessions_that_are_opened_at_the_same_time_are_both_kept(
+    client: TestClient, frames
+) -> None:
+    """The one that was still being opened was empty, and was deleted as such."""
+    names = []
+    for prefix in ("first", "second"):
+        upload_all(client, frames, "new", prefix)
+        names.append(state(client)["session"])
+    post(client, "clear")
+    with ThreadPoolExecutor(4) as pool:
+        answers = pool.map(lambda name: post(client, f"sessions/{name}/open"), 2 * names)
+        assert {answer.status_code for answer in answers} <= {200, 400}  # 400: being opened
+    post(client, "clear")
+    listed = {one["name"]: one["frames"] for one in client.get("/api/sessions").json()}
+    assert listed == dict.fromkeys(names, 5)
+    for name in names:
+        post(client, f"sessions/{name}/open")
+        assert [frame["problem"] for frame in state(client)["frames"]] == [""] * 5
 
 
 def test_results_are_named_compared_deleted_and_had_back(client: TestClient, frames) -> None:

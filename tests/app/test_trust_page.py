@@ -28,7 +28,7 @@ from starlette.testclient import TestClient
 
 from page_client import HOST, ORIGIN, STATIC, TOKEN, stranger_to
 from processes import page_served, wait_until
-from varfocus.app import guard, jobs, queue, server
+from varfocus.app import guard, jobs, queue, requests, server
 from varfocus.cli import app as app_command
 from varfocus.errors import OutputError, TooLargeError
 from varfocus.export import images
@@ -72,7 +72,7 @@ def stranger(serving: TestClient) -> TestClient:
 def client(stranger: TestClient) -> TestClient:
     assert stranger.get(f"/?token={TOKEN}").status_code == 200
     assert stranger.post("/api/clear", headers=ORIGIN).status_code == 200
-    for path in stranger.workspace.folder.rglob("uploads/*"):
+    for path in stranger.workspace.session.folder.rglob("uploads/*"):
         path.unlink()
     return stranger
 
@@ -270,7 +270,7 @@ def png() -> bytes:
     ids=ascii,
 )  # fmt: skip
 def test_the_server_makes_its_own_file_names(client, png, name, tmp_path) -> None:
-    folder = client.workspace.folder
+    folder = client.workspace.session.folder
     answer = client.put(f"/api/upload?name={quote(name)}", content=png, headers=ORIGIN)
     assert answer.status_code == 200, answer.text
     made = [path for path in folder.rglob("*") if path.is_file()]
@@ -285,8 +285,8 @@ def test_the_server_makes_its_own_file_names(client, png, name, tmp_path) -> Non
 
 
 def test_uploads_are_counted_and_leave_nothing(client, png, monkeypatch) -> None:
-    folder = client.workspace.folder
-    monkeypatch.setattr(server, "MAX_UPLOAD", 1000)
+    folder = client.workspace.session.folder
+    monkeypatch.setattr(requests, "MAX_UPLOAD", 1000)
     for content in (bytes(1001), (bytes(100) for _ in range(11))):  # announced, and not
         answer = client.put("/api/upload?name=a.png", content=content, headers=ORIGIN)
         assert answer.status_code == 413
@@ -299,9 +299,9 @@ def test_an_upload_never_fills_the_disk(client, png, monkeypatch) -> None:
     asked = []
 
     class Usage:
-        free = server.SPARE_DISK + 300
+        free = requests.SPARE_DISK + 300
 
-    monkeypatch.setattr(server.shutil, "disk_usage", lambda _: asked.append(1) or Usage)
+    monkeypatch.setattr(requests.shutil, "disk_usage", lambda _: asked.append(1) or Usage)
     put = partial(client.put, "/api/upload?name=a", headers=ORIGIN)
     assert put(content=bytes(300)).status_code == 400  # no image, but room for it
     assert len(asked) >= 2
@@ -455,7 +455,7 @@ def test_a_worker_that_dies_idle_is_replaced(reports) -> None:
 
 def test_uploads_are_looked_at_in_the_worker(client, png, monkeypatch) -> None:
     """A file that crashes a decoder is one refused upload."""
-    monkeypatch.setattr("varfocus.app.workspace.Probe", lambda number, _: _crash(number))
+    monkeypatch.setattr("varfocus.app.workspace.Probe", lambda number, *_: _crash(number))
     answer = client.put("/api/upload?name=a.png", content=png, headers=ORIGIN)
     assert answer.status_code == 400
     assert "ended unexpectedly" in answer.json()["message"]

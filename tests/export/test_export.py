@@ -15,7 +15,7 @@ import varfocus
 from command_line import RESULTS, files_below, read_png
 from result_folders import with_maps
 from varfocus import export
-from varfocus.app.jobs import about_maps
+from varfocus.app.jobs.maps import about_maps
 from varfocus.app.server import offered
 from varfocus.errors import OutputError, OutputExistsError, VarfocusWarning
 from varfocus.export import atomic, figures, images

@@ -250,8 +250,9 @@ def test_nothing_is_written_but_atomically():
     package = Path(atomic.__file__).parents[1]
     ways = ("write_bytes(", "write_text(", '.open("w', "np.save(", ".tofile(")
     allowed = {
-        "app/jobs.py",  # the page's private temporary folder
-        "app/retouching.py",
+        "app/jobs/frames.py",  # the page's private folder of a session
+        "app/jobs/results.py",
+        "app/jobs/strokes.py",
         "app/server.py",
         "app/tiles.py",
         "app/workspace.py",

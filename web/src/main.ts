@@ -23,6 +23,7 @@ import { Panes, type Layer } from "./views/panes";
 import { Pixel } from "./views/pixel";
 import { mountPlain } from "./views/plain";
 import { Progress } from "./views/progress";
+import { mountQueue } from "./views/queue";
 import { mountRelief } from "./views/relief";
 import { Results } from "./views/results";
 import { Retouch } from "./views/retouch";
@@ -80,6 +81,7 @@ async function begin(): Promise<void> {
   mountFolding(store);
   mountHelp();
   mountLanguage();
+  mountQueue(byId("controls"), session);
   mountOpening(session);
   mountHeader(store);
   mountTake(part.take, store);
@@ -120,6 +122,10 @@ async function mountMaps(
   const panes = new Panes(store, viewer, layers, () => strip.current());
   strip.scrubbed = () => {
     const { choices } = store.get();
+    const { tool, brush } = choices;
+    // The picture beside is what is painted from: who chooses a frame while painting wants to paint from it.
+    if (tool === "retouch" && brush.tool === "paint" && brush.source.from !== "frame")
+      return store.choose({ brush: { ...brush, source: { from: "frame" } } });
     const shown = shownPanes(store.get());
     const last = shown.length - 1;
     if (!newest(store.get()) || choices.view === "3d" || shown.some((c) => c.map === "frame")) panes.show();

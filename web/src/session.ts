@@ -1,14 +1,15 @@
 // What the page asks of its server, and what it does with the answers.
 
+import type { Batch } from "./dropped";
 import { get, listen, Offline, post, Refusal, upload, type Event, type Values } from "./api";
 import { Newest } from "./newest";
 import { current, difference, newest, type PaneChoice, type Store } from "./store";
 import { attempt, complain, offerUndo, say } from "./views/messages";
-import { t } from "./words";
+import { serverWords, t } from "./words";
 import type { DifferenceInfo, Mask, ResultInfo, SessionInfo, State, Stroke } from "./wire";
 
 /** What happens to the frames that are open when others come. */
-export type Mode = "add" | "replace" | "new";
+export type Mode = "add" | "replace" | "new" | "queue";
 
 /** Milliseconds until what the user chose is kept by the server. */
 const KEPT_AFTER = 800;
@@ -31,8 +32,11 @@ export class Session {
   private connection: { now: () => void } | null = null;
   private sending: AbortController | null = null;
   private loading: Promise<void> | null = null;
-  /** Counts what was heard. */
+  /** Counts what was heard, and what was heard of the queue. */
   private happened = 0;
+  private moved = 0;
+  /** Files are sent one after the other, whoever wants to send them. */
+  private last: Promise<void> = Promise.resolve();
 
   constructor(readonly store: Store) {}
 
@@ -47,7 +51,9 @@ export class Session {
     let asked: number;
     do {
       asked = this.happened;
+      const { moved } = this;
       const state = await get<State>("/api/state");
+      if (moved !== this.moved) state.queue = this.store.get().server.queue; // what was heard is newer
       // Requests and news take different ways: this may be older than what was heard meanwhile.
       if (asked === this.happened) this.store.dispatch({ do: "load", state });
     } while (asked !== this.happened);
@@ -101,12 +107,13 @@ export class Session {
 
   private hear(event: Event): void {
     if (event.kind === "state") return void attempt(() => this.load());
-    if (event.kind !== "progress") this.happened++;
+    if (event.kind === "queue") this.moved++;
+    else if (event.kind !== "progress") this.happened++;
     if (event.kind === "idle") this.requests.cancel();
     if (event.kind === "result" && !this.requests.result(event.result.version)) return;
     if (event.kind === "failed" && !this.requests.failed(event.version)) return;
     this.store.dispatch({ do: "hear", event });
-    if (event.kind === "failed") say(event.message);
+    if (event.kind === "failed") say(serverWords(event.message));
   }
 
   // Reconstructing
@@ -246,8 +253,33 @@ export class Session {
     });
   }
 
-  /** Send files, one after the other. Nothing happens to what is open unless one of them is of use. */
-  async open(files: File[], mode: Mode): Promise<void> {
+  /** Send files. Nothing happens to what is open unless one of them is of use. */
+  open(batch: Batch, mode: Mode): Promise<void> {
+    return (this.last = this.last.then(async () => {
+      await this.send(batch, mode);
+    }));
+  }
+
+  /** Let stacks wait for their turn, with the settings as they are now. */
+  enqueue(stacks: Batch[]): Promise<void> {
+    return (this.last = this.last.then(async () => {
+      let count = 0;
+      for (const batch of stacks) {
+        const taken = await this.send(batch, "queue");
+        if (taken === null) break; // cancelled, or the server is gone
+        if (taken) count++;
+      }
+      if (count) say(count === 1 ? t("oneQueued") : t("manyQueued", { count }), "note");
+    }));
+  }
+
+  /** Change the queue: an entry is moved, cancelled, removed or done again. */
+  queue(name: string, change: { do: "move"; by: -1 | 1 } | { do: "cancel" | "remove" | "again" }): void {
+    void attempt(() => post(`/api/queue/${name}`, change));
+  }
+
+  /** Send the files of a stack; how many frames were of use, or null if it came to nothing. */
+  private async send({ name, files }: Batch, mode: Mode): Promise<number | null> {
     const before = this.store.get().server.session;
     const empty = files.filter((f) => f.size === 0).map((f) => t("fileEmpty", { name: f.name }));
     const images = files.filter((f) => f.size > 0);
@@ -266,10 +298,11 @@ export class Session {
           await upload(file, `/api/upload?name=${encodeURIComponent(file.name)}&mode=${mode}`, show, signal);
         } catch (error) {
           if (!(error instanceof Refusal)) throw error;
-          failures.push(error.message);
+          failures.push(serverWords(error.message));
         }
       }
-      const taken = images.length ? (await post<{ frames: number }>("/api/uploaded", { mode })).frames : 0;
+      const ready = { mode, name, ...(mode === "queue" ? { parameters: this.parameters() } : {}) };
+      const taken = images.length ? (await post<{ frames: number }>("/api/uploaded", ready)).frames : 0;
       const words = [...empty, ...failures];
       if (words.length)
         say(`${taken ? t("someLeftOut", { count: words.length }) : t("noneOfUse")}\n${words.slice(0, 6).join("\n")}`);
@@ -277,9 +310,11 @@ export class Session {
       const { replaced, session } = this.store.get().server;
       if (replaced && replaced === before && session !== before)
         offerUndo(t("stackReplaced"), () => this.reopen(before));
+      return taken;
     } catch (error) {
       if (!(error instanceof Offline)) post("/api/uploaded", { mode, cancelled: true }).catch(() => undefined);
       complain(error);
+      return null;
     } finally {
       this.store.dispatch({ do: "aside", busy: null });
     }

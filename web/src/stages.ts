@@ -5,12 +5,14 @@ const WORK: [string, number][] = [
   ["starting", 0.5],
   ["reading", 4],
   ["looking", 4],
-  ["aligning", 16],
+  ["aligning", 10],
+  ["improving", 6],
   ["contrast", 14],
   ["learning", 6],
   ["searching", 12],
   ["minimising", 20],
   ["refining", 8],
+  ["second look", 10],
   ["judging", 4],
   ["edges", 14],
   ["fusing", 6],
@@ -22,7 +24,7 @@ const SKETCH_SHARE = 0.06;
 
 /** Stages that only some methods have. */
 const ONLY: Record<string, string[]> = {
-  robust: ["learning", "searching", "refining", "judging", "edges"],
+  robust: ["learning", "searching", "refining", "second look", "judging", "edges"],
   paper: ["minimising"],
   classic: [],
 };

@@ -122,6 +122,12 @@ export type Action =
   | { do: "choose"; choices: Partial<Choices> };
 
 export function reduce(model: Model, action: Action): Model {
+  const next = step(model, action);
+  // What is painted from may have gone with the result that had it: a pane beside the result is never without a picture.
+  return paintable(next) ? next : { ...next, choices: { ...next.choices, brush: FROM_FRAME(next.choices.brush) } };
+}
+
+function step(model: Model, action: Action): Model {
   switch (action.do) {
     case "load":
       return { ...model, server: action.state, choices: fitting(model.choices, action.state) };
@@ -149,6 +155,15 @@ export function reduce(model: Model, action: Action): Model {
     case "choose":
       return { ...model, choices: { ...model.choices, ...action.choices } };
   }
+}
+
+const FROM_FRAME = (brush: Brush): Brush => ({ ...brush, source: { from: "frame" } });
+
+/** Whether the current result has what is painted from. */
+function paintable(model: Model): boolean {
+  const { source } = model.choices.brush;
+  if (source.from === "slab") return source.slab < (current(model)?.slabs.length ?? 0);
+  return source.from === "frame" || model.server.results.some((r) => r.version === source.version && !r.preview);
 }
 
 /** What of the choices still makes sense; of another session, those that were made there. */
@@ -187,7 +202,7 @@ function heard(model: Model, event: Event): Model {
     case "busy":
       return { ...model, server: { ...server, busy: event } };
     case "idle":
-      return { ...model, server: { ...server, busy: null } };
+      return { ...model, aside: null, server: { ...server, busy: null } };
     case "progress": {
       const busy = { ...event, version: event.id };
       if (server.busy) return event.id === server.busy.version ? { ...model, server: { ...server, busy } } : model;
@@ -207,6 +222,8 @@ function heard(model: Model, event: Event): Model {
       const busy = server.busy?.version === event.version ? null : server.busy;
       return { ...model, server: { ...server, results, busy } };
     }
+    case "queue":
+      return { ...model, server: { ...server, queue: event.queue } };
     case "failed":
       return { ...model, aside: null, server: { ...server, busy: null } };
   }

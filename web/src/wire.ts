@@ -187,6 +187,28 @@ export interface Measurements {
   shapes: Shape[];
 }
 
+/** How far a stack of the queue is. */
+export interface QueueBusy {
+  stage: string;
+  done: number;
+  total: number;
+  /** In full size; else its sketch is being made. */
+  full: boolean;
+}
+
+/** A stack that waits for its turn, or had it. */
+export interface QueueEntry {
+  /** Of the session that has its frames and results. */
+  name: string;
+  title: string;
+  /** That it is reconstructed by. */
+  method: string;
+  state: "waiting" | "running" | "done" | "failed" | "cancelled";
+  /** Why it failed; else empty. */
+  message: string;
+  busy: QueueBusy | null;
+}
+
 /** Everything that the page needs to show the current state. */
 export interface State {
   varfocus: string;
@@ -219,6 +241,7 @@ export interface State {
   results: ResultInfo[];
   measurements: Measurements | null;
   busy: Busy | null;
+  queue: QueueEntry[];
 }
 
 /** Work that was kept. */
@@ -326,6 +349,12 @@ export interface SavedEvent {
   files: string[];
 }
 
+/** The queue has changed. */
+export interface QueueEvent {
+  kind: "queue";
+  queue: QueueEntry[];
+}
+
 /** Something could not be done. */
 export interface FailedEvent {
   kind: "failed";
@@ -334,4 +363,4 @@ export interface FailedEvent {
   message: string;
 }
 
-export type Event = StateEvent | IdleEvent | BusyEvent | ProgressEvent | ResultEvent | SavedEvent | FailedEvent;
+export type Event = StateEvent | IdleEvent | BusyEvent | ProgressEvent | ResultEvent | SavedEvent | QueueEvent | FailedEvent;

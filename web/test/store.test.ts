@@ -31,6 +31,7 @@ const result = (version: number, preview = false): ResultInfo =>
     parameters: {},
     frames: [1, 2, 3],
     near: "small",
+    slabs: [],
   }) as unknown as ResultInfo;
 
 const frame = (id: number): FrameInfo => ({ id, name: `${id}.png`, included: true, focus: null }) as FrameInfo;
@@ -185,4 +186,26 @@ test("what a watcher changes in turn is the last that the others hear of", () =>
   );
   store.choose({ tool: "retouch" });
   assert.deepEqual(seen, ["2 probe", "4 retouch"]);
+});
+
+test("what is painted from is there: a slab or result that the current one does not have is left", () => {
+  const slabs = [{ file: "", first: "", last: "", made: 1 }];
+  const choose = (model: Model, source: Model["choices"]["brush"]["source"]): Model =>
+    reduce(model, { do: "choose", choices: { brush: { ...model.choices.brush, source } } });
+  let model = choose(opened({ ...result(1), slabs }, result(2)), { from: "slab", slab: 0 });
+  assert.deepEqual(model.choices.brush.source, { from: "frame" }); // the newest has none
+  model = choose(reduce(model, { do: "choose", choices: { current: 1 } }), { from: "slab", slab: 0 });
+  assert.deepEqual(model.choices.brush.source, { from: "slab", slab: 0 });
+  // A sketch of the next reconstruction has no slabs, either: the pane beside was empty while it was made.
+  const sketched = after(reduce(model, { do: "choose", choices: { current: 0 } }), came(result(3, true)));
+  assert.deepEqual(sketched.choices.brush.source, { from: "frame" });
+  model = choose(model, { from: "result", version: 2 });
+  assert.deepEqual(model.choices.brush.source, { from: "result", version: 2 });
+  model = reduce(model, { do: "load", state: state([1, 2, 3], [result(1)]) });
+  assert.deepEqual(model.choices.brush.source, { from: "frame" });
+});
+
+test("nothing goes on any more after all was cancelled", () => {
+  const model = after(opened(), { kind: "progress", id: 7, stage: "reading", done: 1, total: 3 }, { kind: "idle" });
+  assert.equal(busy(model), null);
 });

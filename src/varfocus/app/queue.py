@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from varfocus.errors import TooLargeError
+from varfocus.errors import InputError, TooLargeError
 from varfocus.workers import Limits, Lost, Watch, Worker
 
 Report = dict[str, Any]
@@ -34,6 +34,10 @@ REMEDIES = {
     "silence": "Try smaller or fewer frames; a damaged file may be the reason, too.",
 }
 """What to do if the process was lost, by the cause."""
+
+
+class SupersededError(InputError):
+    """A request that was overtaken by a newer one; nobody waits for its answer any more."""
 
 
 class JobQueue:

@@ -1,4 +1,4 @@
-"""Strokes and slabs of the page's results: what is asked for, and the jobs that do it.
+"""Strokes and slabs of the page's results: what is asked for, and what has become of it.
 
 A result keeps its version when it is retouched; its maps are written anew under a revision, so
 that whatever was fetched of an earlier one stays true. Strokes begin at the result as it was made.
@@ -9,25 +9,19 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from varfocus.align import Alignment
-from varfocus.app.jobs import Bench, Solve, about_maps, shown_maps, white
-from varfocus.app.tiles import as_rgba, write_pyramid
+from varfocus.app.jobs import ApplyStrokes, Known, MakeSlabs, Save
+from varfocus.app.jobs.strokes import TOLD, revised, slab_folder
 from varfocus.errors import InputError, ParameterError, VarfocusError
-from varfocus.export import images
-from varfocus.export.result_files import picture_suffix, slab_name
-from varfocus.export.saved import load_result
 from varfocus.export.strokes import read_strokes
-from varfocus.fuse import fuse_slabs, slab_ranges
+from varfocus.fuse import slab_ranges
 from varfocus.params import RetouchParams
-from varfocus.progress import Progress
-from varfocus.result import Result
 from varfocus.retouch import Retouch
 
 if TYPE_CHECKING:
@@ -36,172 +30,8 @@ if TYPE_CHECKING:
 STROKES = "strokes.json"
 """What the strokes are called where they are downloaded, and in the command that repeats them."""
 
-TOLD = ("maps", "sure", "unsure", "unknown")
-"""What the page is told about retouched maps."""
-
 SAVED_AFTER = 1.0
 """Seconds after the last stroke until the files are written anew."""
-
-
-@dataclass(frozen=True)
-class Known:
-    """A result in full size.
-
-    Attributes
-    ----------
-    version : int
-        Which.
-    solved : Solve
-        How it was made, with its frames.
-    alignment : Alignment or None
-        How they were aligned.
-    saved : Path
-        Its files, without any stroke.
-    folder : Path
-        Where its maps lie.
-    """
-
-    version: int
-    solved: Solve
-    alignment: Alignment | None
-    saved: Path
-    folder: Path
-
-
-def _result(bench: Bench, known: Known) -> Result:
-    """Return a result without strokes: the last one made, or read back."""
-    if bench.made is not None and bench.made[0] == known.version:
-        return bench.made[1]
-    if bench.touched is not None and bench.touched[0] == known.version:
-        return bench.touched[1].retouched(None)
-    return Result.of_saved(load_result(known.saved), known.solved.stack, known.alignment)
-
-
-@dataclass(frozen=True)
-class ApplyStrokes:
-    """Retouch a result, and write the maps that change.
-
-    Parameters
-    ----------
-    id : int
-        Number of the job.
-    known : Known
-        The result.
-    retouch : Retouch
-        All strokes.
-    revision : int
-        Under which its maps are written.
-    """
-
-    id: int
-    known: Known
-    retouch: Retouch
-    revision: int
-    newest: str = "retouch"
-
-    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
-        """Apply and write; report what the page must know about the maps."""
-        progress("retouching", 0, 1)
-        before = bench.touched
-        if before is not None and before[0] == self.known.version:
-            result = before[1].retouched(self.retouch, consume=True)
-        else:
-            result = _result(bench, self.known).retouched(self.retouch)
-        bench.touched = self.known.version, result
-        maps, shown = shown_maps(result)
-        strokes = self.retouch.strokes
-        changed = list(maps) if any(stroke.on_depth for stroke in strokes) else []
-        for name in changed:
-            write_pyramid(revised(self.known.folder, name, self.revision), maps[name])
-        if not all(stroke.on_depth for stroke in strokes):
-            changed.append("fused")
-            folder = revised(self.known.folder, "fused", self.revision)
-            write_pyramid(folder, result.fused, shown)
-        progress("retouching", 1, 1)
-        about = about_maps(maps, result.unit, result.params.as_keywords(), result.extent)
-        return {"changed": changed} | {key: about[key] for key in TOLD}
-
-
-@dataclass(frozen=True)
-class SaveTouched:
-    """Write what was retouched last as ``varfocus depth --retouch`` would.
-
-    Parameters
-    ----------
-    id : int
-        Number of the job.
-    version : int
-        Which result.
-    folder : Path
-        Where to.
-    command : str
-        The command that would do the same, for the record.
-    """
-
-    id: int
-    version: int
-    folder: Path
-    command: str
-    newest: str = "save-touched"
-
-    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
-        """Write it."""
-        if bench.touched is None or bench.touched[0] != self.version:
-            return {}
-        progress("writing", 0, 1)
-        bench.touched[1].save(self.folder, overwrite=True, command=self.command)
-        progress("writing", 1, 1)
-        return {"saved": self.version}
-
-
-@dataclass(frozen=True)
-class MakeSlabs:
-    """Fuse a few frames at a time.
-
-    Parameters
-    ----------
-    id : int
-        Number of the job.
-    known : Known
-        The result whose depth is used.
-    size, overlap : int
-        Frames in a slab, and frames that neighbours share.
-    """
-
-    id: int
-    known: Known
-    size: int
-    overlap: int
-    newest: str = "slabs"
-
-    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
-        """Write each slab as a picture, and in tiles; report which frames it shows."""
-        result = _result(bench, self.known)
-        stack = result.stack
-        ranges = slab_ranges(len(stack), self.size, self.overlap)
-        look = partial(as_rgba, scale=stack.scale, peak=white(stack))
-        folder = slab_folder(self.known.folder)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        suffix, slabs = picture_suffix(stack.dtype), []
-        made = fuse_slabs(stack, result.index, ranges, result.params.fusion, progress)
-        for k, slab in enumerate(made):
-            name = slab_name(k, len(ranges), suffix)
-            (folder / name).write_bytes(images.picture(slab.fused.image)[1])
-            write_pyramid(folder / str(k), slab.fused.image, look)
-            first, last = (stack.names[slab.frames[end]] for end in (0, -1))
-            slabs.append({"file": name, "first": first, "last": last})
-        return {"slabs": slabs}
-
-
-def revised(folder: Path, name: str, revision: int) -> Path:
-    """Return where a map of a revision lies."""
-    return folder / f"{name}@{revision}"
-
-
-def slab_folder(folder: Path) -> Path:
-    """Return where the slabs of a result lie."""
-    return folder / "slabs"
 
 
 class Retouching:
@@ -308,7 +138,7 @@ class Retouching:
         self._workspace.changed(
             version,
             saved=not retouch.strokes,
-            command=self._workspace.command(params),
+            command=self._workspace.session.command(params),
             **{key: about[key] for key in TOLD},
             **self.about(version),
         )
@@ -330,7 +160,7 @@ class Retouching:
         """Write the files of a retouched result, unless it was retouched again."""
         target, before = folder / f"result@{revision}", self._files.get(version)
         command = self._workspace.command_of(version)
-        job = SaveTouched(self._workspace.number(), version, target, command)
+        job = Save(self._workspace.number(), version, target, command, touched=True)
         try:
             await self._workspace.done(job, thorough=True)
         except VarfocusError as error:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import math
 import re
-import shutil
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any
 
 import numpy as np
 from starlette.applications import Starlette
@@ -26,13 +24,29 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 import varfocus
 from varfocus.app import schema
 from varfocus.app.guard import Guard
+from varfocus.app.line import Line
+from varfocus.app.queue import SupersededError
+from varfocus.app.requests import (
+    PRINT,
+    announced,
+    body_of,
+    check_room,
+    display_name,
+    is_outline,
+    mode_of,
+    parameters_of,
+    printable,
+    product_options,
+    whole,
+    whole_list,
+)
 from varfocus.app.retouching import STROKES
 from varfocus.app.sessions import Shelf
 from varfocus.app.tiles import TILE, read_tile
-from varfocus.app.workspace import Mode, SupersededError, Workspace
-from varfocus.errors import InputError, ParameterError, TooLargeError, VarfocusError
+from varfocus.app.workspace import Workspace
+from varfocus.errors import ParameterError, TooLargeError, VarfocusError
 from varfocus.export import images
-from varfocus.export.products import PRODUCTS, PictureShape, Shape
+from varfocus.export.products import PRODUCTS
 from varfocus.export.result_files import RESULT_FILES, every_name
 from varfocus.export.saved import SavedResult
 from varfocus.io import read_stack
@@ -42,26 +56,11 @@ from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
 from varfocus.surface.measurements import Measurements
 
-MAX_UPLOAD = 4 << 30
-"""Bytes of one uploaded file."""
-
-SPARE_DISK = 512 << 20
-"""Bytes that an upload must leave free."""
-
-LONGEST_NAME = 120
-"""Letters in the name of a result."""
-
-MAX_REQUEST = 1 << 20
-"""Bytes of a JSON request."""
-
 MAX_STROKES = 32 << 20
 """Bytes of a request that has all strokes of a result."""
 
 MEASURED = {"measurements.csv": "csv", "profiles.csv": "profiles"}
 """Tables that are made of what was measured last."""
-
-PRINT = "print.stl"
-"""The surface as a closed body."""
 
 EVENTS_WAITING = 256
 """Events that may wait for a slow page; then the oldest are dropped."""
@@ -74,9 +73,6 @@ PALETTES = ["viridis", "cividis", "magma", "gray", "RdBu_r"]
 
 EXAMPLE_SIZE = 512, 384
 """Width and height of the frames of the example."""
-
-LARGEST_PLACE = 1e6
-"""Pixels beyond which nothing is drawn."""
 
 SHOWN_MAPS = ("depth", "confidence", "index", "uncertainty", "fused")
 
@@ -117,13 +113,19 @@ class Page:
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
         """Open the workspace while the server runs."""
         self.workspace = Workspace(self._publish, self._shelf)
+        self.line = Line(
+            self.workspace.shelf,
+            lambda entries: self._publish({"kind": "queue", "queue": entries}),
+            lambda: self.workspace.busy,
+        )
         try:
             if isinstance(self._content, FocusStack):
-                await self.workspace.begin(self._content, self._source, self._focus)
+                await self.workspace.opening.begin(self._content, self._source, self._focus)
             elif self._content is not None:
-                self.workspace.open_result(self._content)
+                self.workspace.opening.open_result(self._content)
             yield
         finally:
+            await self.line.close()
             self.workspace.close()
 
     def _publish(self, event: dict[str, Any]) -> None:
@@ -143,6 +145,7 @@ class Page:
             "formats": readable(stores=False),
             "palettes": PALETTES,
             "products": offered(),
+            "queue": self.line.told(),
         }
         return JSONResponse(about | self.workspace.state())
 
@@ -186,44 +189,49 @@ class Page:
 
     async def example(self, _: Request) -> Response:
         """Open a simulated scene, from files like any other; what was open is kept."""
-        self.workspace.clear("new")
-        folder = self.workspace.folder / "example"
+        self.workspace.opening.clear("new")
+        folder = self.workspace.session.folder / "example"
         await asyncio.to_thread(_write_example, folder)
         recipe = "varfocus simulate table -o example --size {} {}".format(*EXAMPLE_SIZE)
-        self.workspace.open(read_stack(str(folder)), ["example/frames"], recipe=recipe)
+        self.workspace.opening.open(read_stack(str(folder)), ["example/frames"], recipe=recipe)
         return JSONResponse({})
 
     async def clear(self, _: Request) -> Response:
         """Begin anew; what was open is kept."""
-        self.workspace.clear("new")
+        self.workspace.opening.clear("new")
         return JSONResponse({})
 
     async def sessions(self, _: Request) -> Response:
         """Return the work that was kept."""
         listed = await asyncio.to_thread(self.workspace.shelf.listed)
-        return JSONResponse([one for one in listed if one["name"] != self.workspace.folder.name])
+        return JSONResponse(
+            [one for one in listed if one["name"] != self.workspace.session.folder.name]
+        )
 
     async def reopen(self, request: Request) -> Response:
         """Go on with work that was kept."""
-        await self.workspace.reopen(request.path_params["name"])
+        name = request.path_params["name"]
+        await self.line.let_go(name)
+        await self.workspace.opening.reopen(name)
         return JSONResponse({})
 
     async def forget(self, request: Request) -> Response:
         """Delete work that was kept."""
         shelf = self.workspace.shelf
         folder = shelf.find(request.path_params["name"])
-        if folder != self.workspace.folder:
+        if folder != self.workspace.session.folder:
+            await self.line.let_go(folder.name, deleted=True)
             await asyncio.to_thread(shelf.remove, folder)
         return JSONResponse({})
 
     async def choices(self, request: Request) -> Response:
         """Keep what the page remembers of what the user chose."""
-        self.workspace.choose(await _body(request))
+        self.workspace.choose(await body_of(request))
         return JSONResponse({})
 
     async def near(self, request: Request) -> Response:
         """Say which depths are near."""
-        near = (await _body(request)).get("near")
+        near = (await body_of(request)).get("near")
         if near != "small" and near != "large":
             raise ParameterError(f"received {near!r} as near", "expected small or large")
         self.workspace.set_near("small" if near == "small" else "large")
@@ -231,38 +239,39 @@ class Page:
 
     async def edit(self, request: Request) -> Response:
         """Name a result, pin or delete it."""
-        body = await _body(request)
+        body = await body_of(request)
         kinds = {"name": str, "pinned": bool, "deleted": bool}
         change = {key: body[key] for key in kinds if key in body}
         if not change or not all(isinstance(v, kinds[key]) for key, v in change.items()):
             raise ParameterError("received no change", "expected a name, pinned or deleted")
         if "name" in change:
-            printable = "".join(letter for letter in change["name"] if letter.isprintable())
-            change["name"] = printable.strip()[:LONGEST_NAME]
+            change["name"] = printable(change["name"])
         self.workspace.edit(request.path_params["version"], change)
         return JSONResponse({})
 
     async def difference(self, request: Request) -> Response:
         """Make a map of the depth of one result minus that of another."""
         given = request.path_params
-        report = await self.workspace.difference(given["version"], given["other"])
+        report = await self.workspace.looking.difference(given["version"], given["other"])
         return JSONResponse({k: v for k, v in report.items() if k not in ("id", "kind")})
 
     async def upload(self, request: Request) -> Response:
         """Take one file as a raw body, counted while it streams in."""
         name = display_name(request.query_params.get("name", ""))
-        folder = self.workspace.upload_folder(_mode(request.query_params.get("mode", "add")))
+        mode = mode_of(request.query_params.get("mode", "add"))
+        uploads = self.workspace.opening.uploads
+        folder = uploads.folder(mode)
         self._uploads += 1
         path = folder / f"{time.time_ns()}{self._uploads:06d}"
         received = 0
         try:
-            _check_room(name, folder, _announced(request))
+            check_room(name, folder, announced(request))
             with path.open("xb") as file:
                 async for chunk in request.stream():
                     received += len(chunk)
-                    _check_room(name, folder, received, len(chunk))
+                    check_room(name, folder, received, len(chunk))
                     file.write(chunk)
-            await self.workspace.add(path, name)
+            await uploads.add(mode, path, name)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -270,24 +279,46 @@ class Page:
 
     async def uploaded(self, request: Request) -> Response:
         """Take in the files of an upload that have arrived, or forget them."""
-        body = await _body(request)
-        mode = _mode(body.get("mode", "add"))
+        body = await body_of(request)
+        mode = mode_of(body.get("mode", "add"))
         if body.get("cancelled"):
-            self.workspace.drop_uploads(mode)
+            self.workspace.opening.uploads.drop(mode)
             return JSONResponse({"frames": 0})
-        return JSONResponse({"frames": self.workspace.added(mode)})
+        name = printable(body.get("name", ""))
+        if mode != "queue":
+            return JSONResponse({"frames": self.workspace.opening.added(mode, name)})
+        arrived = self.workspace.opening.uploads.taken(mode)
+        if arrived is None:
+            return JSONResponse({"frames": 0})
+        try:
+            return JSONResponse({"frames": self.line.add(arrived, name, parameters_of(body))})
+        except VarfocusError:
+            arrived.forget()
+            raise
+
+    async def queued(self, request: Request) -> Response:
+        """Move, cancel or remove a stack that waits, or have one done again."""
+        body, name = await body_of(request), request.path_params["name"]
+        acts = {"cancel": self.line.cancel, "remove": self.line.remove, "again": self.line.again}
+        if body.get("do") == "move" and body.get("by") in (-1, 1):
+            self.line.move(name, body["by"])
+        elif body.get("do") in acts:
+            acts[body["do"]](name)
+        else:
+            raise ParameterError("received nothing to do", f"expected move or {', '.join(acts)}")
+        return JSONResponse({})
 
     async def arrange(self, request: Request) -> Response:
         """Reorder, reverse or leave out frames."""
-        body = await _body(request)
-        self.workspace.arrange(_whole_list(body, "order"), _whole_list(body, "excluded"))
+        body = await body_of(request)
+        self.workspace.arrange(whole_list(body, "order"), whole_list(body, "excluded"))
         return JSONResponse({})
 
     async def mask(self, request: Request) -> Response:
         """Set which pixels count by outlines drawn on the frames."""
-        body = await _body(request)
+        body = await body_of(request)
         outlines = body.get("outlines")
-        if not isinstance(outlines, list) or not all(_is_outline(one) for one in outlines):
+        if not isinstance(outlines, list) or not all(is_outline(one) for one in outlines):
             raise ParameterError(
                 "received no outlines", "expected whether each counts, and its points"
             )
@@ -297,11 +328,8 @@ class Page:
 
     async def solve(self, request: Request) -> Response:
         """Reconstruct."""
-        body = await _body(request)
-        parameters = body.get("parameters")
-        if not isinstance(parameters, dict):
-            raise ParameterError("received no parameters", "expected an object of parameters")
-        version = self.workspace.solve(parameters, bool(body.get("settled", True)))
+        body = await body_of(request)
+        version = self.workspace.solve(parameters_of(body), bool(body.get("settled", True)))
         return JSONResponse({"version": version})
 
     async def cancel(self, _: Request) -> Response:
@@ -311,7 +339,12 @@ class Page:
 
     async def frame_preview(self, request: Request) -> Response:
         """Return a whole frame at preview size, RGBA."""
-        path = self.workspace.folder / "frames" / str(request.path_params["id"]) / "preview.npy"
+        path = (
+            self.workspace.session.folder
+            / "frames"
+            / str(request.path_params["id"])
+            / "preview.npy"
+        )
         if not path.is_file():
             return Response(status_code=404)
         pixels = np.load(path, allow_pickle=False)
@@ -341,19 +374,19 @@ class Page:
 
     async def curve(self, request: Request) -> Response:
         """Return what the depth of one pixel rests on."""
-        x, y = (_whole(request.query_params.get(name, ""), name) for name in "xy")
-        report = await self.workspace.curve(request.path_params["version"], x, y)
+        x, y = (whole(request.query_params.get(name, ""), name) for name in "xy")
+        report = await self.workspace.looking.curve(request.path_params["version"], x, y)
         return JSONResponse({k: v for k, v in report.items() if k not in ("id", "kind")})
 
     async def measure(self, request: Request) -> Response:
         """Measure lines, steps, regions and points."""
-        wanted = Measurements.from_data(await _body(request))
-        report = await self.workspace.measure(request.path_params["version"], wanted)
+        wanted = Measurements.from_data(await body_of(request))
+        report = await self.workspace.looking.measure(request.path_params["version"], wanted)
         return JSONResponse({name: report[name] for name in ("measured", "level")})
 
     async def retouch(self, request: Request) -> Response:
         """Put strokes onto a result, instead of those it has."""
-        strokes = (await _body(request, MAX_STROKES)).get("strokes")
+        strokes = (await body_of(request, MAX_STROKES)).get("strokes")
         if not isinstance(strokes, list) or not all(isinstance(one, dict) for one in strokes):
             raise ParameterError("received no list of strokes", "expected objects")
         await self.workspace.retouching.draw(request.path_params["version"], strokes)
@@ -361,8 +394,8 @@ class Page:
 
     async def slabs(self, request: Request) -> Response:
         """Fuse a few frames at a time."""
-        body = await _body(request)
-        size, overlap = (_whole(str(body.get(name)), name) for name in ("size", "overlap"))
+        body = await body_of(request)
+        size, overlap = (whole(str(body.get(name)), name) for name in ("size", "overlap"))
         await self.workspace.retouching.slabs(request.path_params["version"], size, overlap)
         return JSONResponse({})
 
@@ -370,11 +403,11 @@ class Page:
         """Return a file for another program, or one that ``varfocus depth`` writes."""
         version, name = request.path_params["version"], request.path_params["name"]
         folder = self.workspace.saved_folder(version)
-        title = f"{self.workspace.title}-{name}"
+        title = f"{self.workspace.session.file_title}-{name}"
         if name == STROKES:
             return _download(self.workspace.retouching.document(version), title)
         if name in MEASURED:
-            found = await self.workspace.measured_again(version)
+            found = await self.workspace.looking.measured_again(version)
             return _download(found[MEASURED[name]].encode(), title)
         if name in {path.name for path in folder.iterdir()}:
             if (folder / name).resolve().parent != folder.resolve() or (
@@ -384,8 +417,8 @@ class Page:
             return FileResponse(folder / name, filename=title)
         if name not in {product["name"] for product in offered()}:
             return Response(status_code=404)
-        shape, look = _product_options(name, request.query_params)
-        path = await self.workspace.product(version, name, shape, look)
+        shape, look = product_options(name, request.query_params)
+        path = await self.workspace.looking.product(version, name, shape, look)
         return FileResponse(path, filename=title)
 
 
@@ -404,26 +437,6 @@ def offered() -> list[dict[str, Any]]:
         {"name": name, "about": about, "made": name in made}
         for name, about in (files | made).items()
     ]
-
-
-def _product_options(name: str, given: Mapping[str, str]) -> tuple[Shape, PictureShape]:
-    """Return how a file is to be made, from what an address asks for."""
-    look = PictureShape(_whole(given["quality"], "quality")) if "quality" in given else None
-    if name != PRINT:
-        return Shape(), look or PictureShape()
-    size = _millimetres(given["size"], "size") if "size" in given else None
-    base = _millimetres(given["base"], "base") if "base" in given else Shape().base
-    return Shape(solid=True, base=base, print_size=size), look or PictureShape()
-
-
-def _millimetres(text: str, name: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0.0 < number < 1e6:
-        raise ParameterError(f"received {name} = {text!r}", "expected millimetres")
-    return number
 
 
 def _download(content: bytes, name: str) -> Response:
@@ -452,6 +465,7 @@ def application(page: Page, token: str, hosts: tuple[str, ...]) -> ASGIApp:
         Route("/api/sessions", page.sessions),
         Route("/api/sessions/{name}/open", page.reopen, methods=["POST"]),
         Route("/api/sessions/{name}/forget", page.forget, methods=["POST"]),
+        Route("/api/queue/{name}", page.queued, methods=["POST"]),
         Route("/api/choices", page.choices, methods=["POST"]),
         Route("/api/near", page.near, methods=["POST"]),
         Route("/api/upload", page.upload, methods=["PUT"]),
@@ -497,63 +511,6 @@ async def _hung_up(socket: WebSocket) -> None:
             await socket.receive_text()
 
 
-async def _body(request: Request, most: int = MAX_REQUEST) -> dict[str, Any]:
-    text = b""
-    async for chunk in request.stream():
-        text += chunk
-        if len(text) > most:
-            size = most >> 20
-            raise TooLargeError(
-                f"received a request of more than {size} MB", "expected a small one"
-            )
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ParameterError(f"received no JSON: {error}", "expected a JSON object") from error
-    if not isinstance(body, dict):
-        raise ParameterError("received JSON that is not an object", "expected a JSON object")
-    return body
-
-
-def _announced(request: Request) -> int:
-    """Return how many bytes a request says it has; what it really has is counted as it comes."""
-    text = request.headers.get("content-length", "")
-    return int(text) if text.isdecimal() and len(text) < 19 else 0
-
-
-def _check_room(name: str, folder: Path, size: int, more: int | None = None) -> None:
-    """Refuse an upload that is too large in all, or whose next bytes would fill the disk."""
-    free = shutil.disk_usage(folder).free - SPARE_DISK
-    if size > MAX_UPLOAD or (size if more is None else more) > free:
-        raise TooLargeError(
-            f"{name}: {size >> 20} MB, with {max(free, 0) >> 20} MB of disk space to spare",
-            f"expected a file that fits, of {MAX_UPLOAD >> 20} MB at most",
-            "Give the folder on the command line: varfocus app FOLDER.",
-        )
-
-
-def _mode(given: Any) -> Mode:
-    """Return what is to happen to the frames that are open."""
-    for mode in get_args(Mode):
-        if given == mode:
-            return cast(Mode, mode)
-    raise ParameterError(f"received the mode {given!r}", "expected add, replace or new")
-
-
-def _whole(text: str, name: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise ParameterError(f"received {name} = {text!r}", "expected a whole number") from error
-
-
-def _whole_list(body: dict[str, Any], key: str) -> list[int]:
-    values = body.get(key)
-    if not isinstance(values, list) or not all(isinstance(v, int) for v in values):
-        raise ParameterError(f"received no list {key!r}", "expected whole numbers")
-    return values
-
-
 def _tile(folder: Path, request: Request) -> Response:
     numbers = (request.path_params[name] for name in ("level", "column", "row"))
     return _pixels(read_tile(folder, *numbers))
@@ -572,30 +529,6 @@ def _palettes() -> bytes:
     return b"".join(
         np.rint(colormaps[name](share)[:, :3] * 255).astype(np.uint8).tobytes() for name in PALETTES
     )
-
-
-def _is_outline(outline: Any) -> bool:
-    """Tell whether something is a pair of a truth value and at least three points."""
-    return (
-        isinstance(outline, list)
-        and len(outline) == 2
-        and isinstance(outline[0], bool)
-        and isinstance(outline[1], list)
-        and len(outline[1]) >= 3
-        and all(isinstance(point, list) and len(point) == 2 for point in outline[1])
-        and all(
-            isinstance(v, int | float) and abs(v) < LARGEST_PLACE for p in outline[1] for v in p
-        )
-    )
-
-
-def display_name(name: str) -> str:
-    """Return a file's name as it can be shown: no folders, no control characters, not too long."""
-    last = re.split(r"[/\\]", name)[-1]
-    printable = "".join(letter for letter in last if letter.isprintable())[:200].strip()
-    if not printable or printable in (".", ".."):
-        raise InputError(f"received a file named {name!r}", "expected a name")
-    return printable
 
 
 def _write_example(folder: Path) -> None:

@@ -269,6 +269,42 @@ class Measurements(TypedDict):
     shapes: list[Shape]
 
 
+class QueueBusy(TypedDict):
+    """How far a stack of the queue is.
+
+    Attributes
+    ----------
+    full
+        In full size; else its sketch is being made.
+    """
+
+    stage: str
+    done: float
+    total: float
+    full: bool
+
+
+class QueueEntry(TypedDict):
+    """A stack that waits for its turn, or had it.
+
+    Attributes
+    ----------
+    name
+        Of the session that has its frames and results.
+    method
+        That it is reconstructed by.
+    message
+        Why it failed; else empty.
+    """
+
+    name: str
+    title: str
+    method: str
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
+    message: str
+    busy: QueueBusy | None
+
+
 class State(TypedDict):
     """Everything that the page needs to show the current state.
 
@@ -313,6 +349,7 @@ class State(TypedDict):
     results: list[ResultInfo]
     measurements: Measurements | None
     busy: Busy | None
+    queue: list[QueueEntry]
 
 
 class SessionInfo(TypedDict):
@@ -459,6 +496,13 @@ class SavedEvent(TypedDict):
     files: list[str]
 
 
+class QueueEvent(TypedDict):
+    """The queue has changed."""
+
+    kind: Literal["queue"]
+    queue: list[QueueEntry]
+
+
 class FailedEvent(TypedDict):
     """Something could not be done.
 
@@ -473,4 +517,13 @@ class FailedEvent(TypedDict):
     message: str
 
 
-Event = StateEvent | IdleEvent | BusyEvent | ProgressEvent | ResultEvent | SavedEvent | FailedEvent
+Event = (
+    StateEvent
+    | IdleEvent
+    | BusyEvent
+    | ProgressEvent
+    | ResultEvent
+    | SavedEvent
+    | QueueEvent
+    | FailedEvent
+)

@@ -27,16 +27,18 @@ export interface Tile<Texture> {
 }
 
 const CACHE_BYTES = 320 << 20;
-const LOADING_AT_ONCE = 6;
 
-/** Milliseconds until the first, second … further attempt; then the tile is given up. */
+/** Fewer than the six connections of a browser: strokes and “cancel” never wait behind tiles. */
+const LOADING_AT_ONCE = 4;
+
+/** Milliseconds until the first, second … further attempt; all after these wait as long as the last. */
 export const RETRIES = [250, 1000, 3000, 8000];
 
 export class Tiles<Texture> {
   private tiles = new Map<string, Tile<Texture>>();
   private loading = new Map<string, AbortController>();
   private attempts = new Map<string, number>();
-  private resting = new Set<string>();
+  private resting = new Map<string, ReturnType<typeof setTimeout>>();
   private cached = 0;
   private clock = 0;
 
@@ -58,8 +60,10 @@ export class Tiles<Texture> {
     this.cached = 0;
   }
 
-  /** Try again what was given up. */
+  /** Try at once what was to be tried later. */
   retry(): void {
+    for (const timer of this.resting.values()) clearTimeout(timer);
+    this.resting.clear();
     this.attempts.clear();
   }
 
@@ -94,19 +98,18 @@ export class Tiles<Texture> {
   /** Ask for a tile, unless it is here, on its way, or so many others are. */
   load(source: Source, spot: Spot): void {
     const key = this.key(source, spot);
-    const tried = this.attempts.get(key) ?? 0;
     if (this.tiles.has(key) || this.loading.has(key) || this.resting.has(key)) return;
-    if (tried > RETRIES.length || this.loading.size >= LOADING_AT_ONCE) return;
+    if (this.loading.size >= LOADING_AT_ONCE) return;
     const controller = new AbortController();
     this.loading.set(key, controller);
     source
       .tile(spot.level, spot.column, spot.row, controller.signal)
       .then((buffer) => {
         this.attempts.delete(key);
-        this.store(key, source, spot, buffer);
+        if (!this.tiles.has(key)) this.store(key, source, spot, buffer); // asked for twice: the first came late
       })
-      .catch(() => {
-        if (!controller.signal.aborted) this.rest(key, tried);
+      .catch((error: unknown) => {
+        if (!controller.signal.aborted) this.rest(key, error instanceof DOMException && error.name === "AbortError");
       })
       .finally(() => {
         if (this.loading.get(key) === controller) this.loading.delete(key);
@@ -114,16 +117,21 @@ export class Tiles<Texture> {
       });
   }
 
-  /** Wait before a tile is asked for again: whatever refused it may be over by then. */
-  private rest(key: string, tried: number): void {
-    this.attempts.set(key, tried + 1);
-    const wait = RETRIES[tried];
-    if (wait === undefined) return;
-    this.resting.add(key);
-    setTimeout(() => {
-      this.resting.delete(key);
-      this.changed();
-    }, wait);
+  /**
+   * Wait before a tile is asked for again: whatever refused it may be over by then. It is asked for as long as it is
+   * wanted, or a pane would stay empty for ever. One that was overtaken by other requests was not refused.
+   */
+  private rest(key: string, overtaken: boolean): void {
+    const tried = overtaken ? 0 : (this.attempts.get(key) ?? 0);
+    if (!overtaken) this.attempts.set(key, tried + 1);
+    const timer = setTimeout(
+      () => {
+        this.resting.delete(key);
+        this.changed();
+      },
+      RETRIES[Math.min(tried, RETRIES.length - 1)],
+    );
+    this.resting.set(key, timer);
   }
 
   private store(key: string, source: Source, { level, column }: Spot, buffer: ArrayBuffer): void {

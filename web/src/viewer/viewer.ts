@@ -16,6 +16,9 @@ export interface Pane {
   under?: Source | null;
 }
 
+/** Whether a pane shows something; waits for it; or has nothing to show. */
+export type Filled = "shown" | "waiting" | "nothing";
+
 export class Viewer implements Hand {
   readonly canvas = document.createElement("canvas");
   readonly overlay = document.createElement("canvas");
@@ -33,8 +36,8 @@ export class Viewer implements Hand {
   divider = 0.5;
   unknownColour: [number, number, number] = [0.2, 0.2, 0.2];
 
-  /** Called after each drawing, with the places of the panes, to draw on the overlay. */
-  decorate: ((context: CanvasRenderingContext2D, panes: Rect[]) => void) | null = null;
+  /** Called after each drawing, with the places of the panes and how each is filled, to draw on the overlay. */
+  decorate: ((context: CanvasRenderingContext2D, panes: Rect[], filled: Filled[]) => void) | null = null;
   /** Called when the view was set, and after each drawing: a picture of another size is fitted. */
   viewed: (() => void) | null = null;
   /** Called when the mouse is over an image pixel; pane −1 when it leaves. */
@@ -224,7 +227,11 @@ export class Viewer implements Hand {
     const context = this.overlay.getContext("2d")!;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
-    this.decorate?.(context, rects);
+    this.decorate?.(
+      context,
+      rects,
+      this.panes.map(({ source }, k) => (this.before[2 * k] ? "shown" : source ? "waiting" : "nothing")),
+    );
     this.viewed?.();
   }
 

@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { el, short } from "../dom";
 import { current, type Store } from "../store";
-import { inUnits, quantityWord, t, unitWord } from "../words";
+import { inUnits, quantityWord, serverWords, t, unitWord } from "../words";
 import type { Level, Measured, Point, Profile, ResultInfo, Shape, Table } from "../wire";
 
 export interface ListEvents {
@@ -114,7 +114,7 @@ export class MeasureList {
     const summary = el(
       "summary",
       { class: "small" },
-      `${t(`shape.${shape.kind}`)}: ${found?.problem ? found.problem : first ? `${quantityWord(first[0])} ${inUnits(first[1])}` : "…"}`,
+      `${t(`shape.${shape.kind}`)}: ${found?.problem ? serverWords(found.problem) : first ? `${quantityWord(first[0])} ${inUnits(first[1])}` : "…"}`,
     );
     const place = el("div", { class: "plot" });
     const rows = (found?.rows ?? []).map(([quantity, value]) =>

@@ -2,7 +2,7 @@
 
 import { Offline, Refusal } from "../api";
 import { byId, el } from "../dom";
-import { t } from "../words";
+import { serverWords, t } from "../words";
 
 /** Milliseconds that a note stays. */
 const NOTE_STAYS = 4000;
@@ -54,7 +54,7 @@ export function mountUndo(): void {
 export function complain(error: unknown): void {
   if (error instanceof DOMException && error.name === "AbortError") return;
   if (error instanceof Offline) return;
-  say(error instanceof Refusal ? error.message : t("bug", { what: String(error) }));
+  say(error instanceof Refusal ? serverWords(error.message) : t("bug", { what: String(error) }));
 }
 
 export async function attempt(action: () => Promise<unknown>): Promise<void> {

@@ -2,24 +2,25 @@
 
 import { get, post } from "../api";
 import { byId, el } from "../dom";
-import { droppedFiles } from "../dropped";
+import { chosenFiles, droppedFiles, type Batch } from "../dropped";
 import type { Mode, Session } from "../session";
-import { t } from "../words";
+import { formatWords, t } from "../words";
 import type { SessionInfo } from "../wire";
 import { ask } from "./ask";
 import { attempt } from "./messages";
 
 export function mountOpening(session: Session): void {
   const { store } = session;
-  const input = byId<HTMLInputElement>("files");
-  const send = async (files: File[]): Promise<void> => {
-    if (!files.length) return;
-    const mode = await chosenMode(session);
-    if (mode) await session.open(files, mode);
-  };
-  for (const id of ["open", "choose"]) byId(id).addEventListener("click", () => input.click());
+  const send = (stacks: Batch[]): Promise<void> => open(session, stacks);
+  for (const [dialogue, buttons] of [
+    ["files", ["open", "choose"]],
+    ["folder", ["choose-folder", "add-folder"]],
+  ] as const) {
+    const input = byId<HTMLInputElement>(dialogue);
+    for (const id of buttons) byId(id).addEventListener("click", () => input.click());
+    input.addEventListener("change", () => void send(chosenFiles(input)).then(() => (input.value = "")));
+  }
   for (const id of ["example", "try"]) byId(id).addEventListener("click", () => session.example());
-  input.addEventListener("change", () => void send([...(input.files ?? [])]).then(() => (input.value = "")));
   let depth = 0;
   addEventListener("dragenter", (event) => {
     if (!event.dataTransfer?.types.includes("Files")) return;
@@ -39,7 +40,7 @@ export function mountOpening(session: Session): void {
   });
   store.watch(
     (m) => [m.server.formats],
-    (m) => (byId("formats").textContent = m.server.formats),
+    (m) => (byId("formats").textContent = formatWords(m.server.formats)),
   );
   store.watch(
     (m) => [m.server.frames, m.server.results, m.server.busy === null, m.server.session],
@@ -51,15 +52,30 @@ export function mountOpening(session: Session): void {
   );
 }
 
-/** What to do with the frames that are open; nothing is asked if there are none. */
-async function chosenMode(session: Session): Promise<Mode | null> {
+/** Open files, or let them wait: what is not clear is asked. */
+async function open(session: Session, stacks: Batch[]): Promise<void> {
+  if (!stacks.length) return;
+  if (stacks.length > 1) {
+    const each = await ask<boolean>(t("askStacks", { count: stacks.length }), [
+      { value: true, words: t("stacksQueue", { count: stacks.length }), about: t("modeQueueAbout") },
+      { value: false, words: t("stacksOne"), about: t("stacksOneAbout") },
+    ]);
+    if (each === null) return;
+    if (each) return session.enqueue(stacks);
+  }
+  const batch = stacks.length > 1 ? { name: "", files: stacks.flatMap((one) => one.files) } : stacks[0]!;
   const { frames, results } = session.store.get().server;
-  if (!frames.length && !results.length) return "replace";
-  return ask<Mode>(t("askMode"), [
-    { value: "new", words: t("modeNew"), about: t("modeNewAbout") },
-    { value: "add", words: t("modeAdd"), about: t("modeAddAbout") },
-    { value: "replace", words: t("modeReplace"), about: t("modeReplaceAbout") },
-  ]);
+  const mode =
+    !frames.length && !results.length
+      ? "replace"
+      : await ask<Mode>(t("askMode"), [
+          { value: "new", words: t("modeNew"), about: t("modeNewAbout") },
+          { value: "queue", words: t("modeQueue"), about: t("modeQueueAbout") },
+          { value: "add", words: t("modeAdd"), about: t("modeAddAbout") },
+          { value: "replace", words: t("modeReplace"), about: t("modeReplaceAbout") },
+        ]);
+  if (mode === "queue") await session.enqueue([batch]);
+  else if (mode) await session.open(batch, mode);
 }
 
 /** Work that was kept, to go on with. */

@@ -3,7 +3,7 @@
 import { el, short } from "../dom";
 import type { Session } from "../session";
 import { current, outdated, partOf, type Model, type Rectangle } from "../store";
-import { methodWord, t, unitWord } from "../words";
+import { methodWord, serverWords, t, unitWord } from "../words";
 import type { ResultInfo } from "../wire";
 import { resultTitle } from "./naming";
 import { resting } from "./resting";
@@ -24,7 +24,7 @@ function show(host: HTMLElement, session: Session, model: Model): void {
   const list = el("dl", {});
   for (const [name, value] of rows(result, partOf(model, result))) list.append(el("dt", {}, name), el("dd", {}, value));
   const again = el("button", { type: "button", onclick: () => session.solve(true) }, t("reconstructAgain"));
-  const notes = [...result.warnings, departure(result)].filter(Boolean);
+  const notes = [...result.warnings.map(serverWords), departure(result)].filter(Boolean);
   host.replaceChildren(
     el("h3", {}, `${t("result")}: ${resultTitle(model, result)}`),
     outdated(model, result) ? el("div", { class: "warning", id: "outdated" }, el("p", {}, t("outdated")), again) : "",

@@ -15,7 +15,7 @@ import {
   type Store,
 } from "../store";
 import { mapWord, t, unitWord } from "../words";
-import type { Rect, Viewer } from "../viewer/viewer";
+import type { Filled, Rect, Viewer } from "../viewer/viewer";
 import type { ResultInfo } from "../wire";
 import { resultTitle } from "./naming";
 import { frameSource, sourceOf } from "./sources";
@@ -45,7 +45,7 @@ export class Panes {
     private layers: Layer[],
     private frame: () => number | undefined,
   ) {
-    viewer.decorate = (context, rects) => this.decorate(context, rects);
+    viewer.decorate = (context, rects, filled) => this.decorate(context, rects, filled);
     viewer.onHover = (pane, x, y) => this.read(pane, x, y);
     viewer.onPress = (_, x, y) => layers.some((layer) => layer.press(x, y, viewer.scale()));
     viewer.onDrag = (x, y) => layers.forEach((layer) => layer.drag(x, y, viewer.scale()));
@@ -186,8 +186,12 @@ export class Panes {
     return list;
   }
 
-  private decorate(context: CanvasRenderingContext2D, rects: Rect[]): void {
+  private decorate(context: CanvasRenderingContext2D, rects: Rect[], filled: Filled[]): void {
     const model = this.store.get();
+    filled.forEach((how, k) => {
+      if (how !== "shown" && model.server.width)
+        caption(context, rects[k]!, t(how === "waiting" ? "loading" : "noMap"));
+    });
     for (const rect of rects) {
       const toScreen = (x: number, y: number): [number, number] => this.viewer.toScreen(rect, x, y);
       context.save();
@@ -247,6 +251,14 @@ export class Panes {
       Math.min(Math.max(value, from), from + count - 1);
     this.store.choose({ pixel: [clamp(x + dx, left, width), clamp(y + dy, top, height)] });
   }
+}
+
+/** Say why a pane is empty. */
+function caption(context: CanvasRenderingContext2D, rect: Rect, words: string): void {
+  context.font = `14px ${getComputedStyle(document.body).fontFamily}`;
+  context.textAlign = "center";
+  context.fillStyle = getComputedStyle(byId("stage")).color;
+  context.fillText(words, rect.x + rect.width / 2, rect.y + rect.height / 2, rect.width - 16);
 }
 
 function cross(context: CanvasRenderingContext2D, [x, y]: [number, number], radius: number): void {

@@ -5,7 +5,7 @@ import "uplot/dist/uPlot.min.css";
 import { get } from "../api";
 import { el, short } from "../dom";
 import { current, type Store } from "../store";
-import { t, unitWord } from "../words";
+import { serverWords, t, unitWord } from "../words";
 import type { Curve } from "../wire";
 import { attempt } from "./messages";
 
@@ -71,7 +71,7 @@ export class Pixel {
     if (curve.uncertainty !== null) rows.push([t("standardError"), `± ${short(curve.uncertainty, 2)} ${unit}`]);
     rows.push([t("confidence"), `${Math.round(curve.confidence * 100)} %`]);
     this.facts.replaceChildren(...rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
-    this.words.textContent = curve.note;
+    this.words.textContent = curve.note && serverWords(curve.note);
     this.shown = curve;
     this.draw(curve);
   }

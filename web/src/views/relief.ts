@@ -12,16 +12,21 @@ const FINER = 2;
 
 /** @param palettes colours of heights, by name */
 export function mountRelief(store: Store, palettes: Map<string, Uint8Array>): void {
-  let surface: Surface | null = null;
+  let surface: Promise<Surface> | null = null;
+  /** The surface, made once, however often it is asked for while its code is on the way. */
+  const loaded = (): Promise<Surface> => {
+    surface ??= import("./surface").then((code) => new code.Surface(byId("surface")));
+    surface.catch(() => (surface = null)); // the next look tries again
+    return surface;
+  };
   const show = async (model: Model): Promise<void> => {
     const result = current(model);
     byId("surface").hidden = model.choices.view !== "3d" || !result;
     if (model.choices.view !== "3d" || !result) return;
-    surface ??= new (await import("./surface")).Surface(byId("surface"));
-    const made = surface;
     const { tile, pixel } = model.server;
     const level = coarsest(result, tile);
     await attempt(async () => {
+      const made = await loaded();
       const depth = new Float32Array(await tileOf(model, result, "depth", level, 0, 0));
       const picture = await composed(model, result, Math.max(level - FINER, 0));
       if (current(store.get()) !== result) return;

@@ -152,8 +152,7 @@ export class RetouchPanel {
     this.source.replaceChildren(...options.map(([value, words]) => el("option", { value }, words)));
     const value =
       chosen.from === "frame" ? "frame" : chosen.from === "slab" ? `slab ${chosen.slab}` : `result ${chosen.version}`;
-    if (options.some(([v]) => v === value)) this.source.value = value;
-    else this.change({ source: { from: "frame" } }); // gone meanwhile
+    this.source.value = value;
   }
 }
 

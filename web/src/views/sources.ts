@@ -8,8 +8,8 @@ import { compared, current, difference, newest, resultOf, type Model, type PaneC
 import type { ResultInfo } from "../wire";
 
 export function frameSource(model: Model, frame: number | undefined): Source | null {
-  const { preview, width, height } = model.server;
-  if (frame === undefined || !preview) return null;
+  const { width, height } = model.server;
+  if (frame === undefined || !width) return null;
   return {
     key: `frame/${frame}`,
     kind: "picture",

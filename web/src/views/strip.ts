@@ -3,7 +3,7 @@
 import { bytes } from "../api";
 import { el } from "../dom";
 import type { Session } from "../session";
-import { t } from "../words";
+import { serverWords, t } from "../words";
 import type { FrameInfo } from "../wire";
 import { say } from "./messages";
 
@@ -128,7 +128,7 @@ export class Strip {
             draggable: "true",
             "data-id": frame.id,
             "data-name": frame.name,
-            title: frame.problem || `${frame.name}\n${t("reorder")}`,
+            title: serverWords(frame.problem) || `${frame.name}\n${t("reorder")}`,
             class: frame.problem ? "left-out broken" : frame.included ? "" : "left-out",
           },
           el(
@@ -137,7 +137,7 @@ export class Strip {
               type: "button",
               class: "thumb",
               "aria-label": t("showFrame", { k, name: frame.name }),
-              onclick: () => (frame.problem ? say(frame.problem) : this.choose(frame.id)),
+              onclick: () => (frame.problem ? say(serverWords(frame.problem)) : this.choose(frame.id)),
             },
             picture,
           ),

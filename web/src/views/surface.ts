@@ -217,9 +217,11 @@ export class Surface {
   private draw(): void {
     if (this.scheduled) return;
     this.scheduled = true;
+    this.host.toggleAttribute("data-drawing", true); // for whoever waits for the picture
     requestAnimationFrame(() => {
       this.scheduled = false;
       this.drawNow();
+      this.host.removeAttribute("data-drawing");
     });
   }
 

@@ -2,7 +2,7 @@
 
 import { el } from "../dom";
 import { current, type Model, type Store } from "../store";
-import { t } from "../words";
+import { serverWords, t } from "../words";
 import type { Product, ResultInfo } from "../wire";
 import { say } from "./messages";
 import { resting } from "./resting";
@@ -57,7 +57,7 @@ function address(result: ResultInfo, name: string, query: Record<string, string 
 function link(result: ResultInfo, name: string, words: string, about = ""): HTMLAnchorElement {
   return el(
     "a",
-    { class: "download", href: address(result, name), download: "", title: about, "data-product": name },
+    { class: "download", href: address(result, name), download: "", title: serverWords(about), "data-product": name },
     words,
   );
 }

@@ -55,6 +55,7 @@ export const de: Record<keyof typeof en, string> = {
   light: "Licht",
   lightAbout: "Richtung des Lichts",
   lightOrDark: "Hell oder dunkel",
+  loading: "Wird geladen …",
   lowest: "Kleinster Wert",
   maps: "Karten",
   mapsLabel:
@@ -71,6 +72,7 @@ export const de: Record<keyof typeof en, string> = {
   noCommand: "Kein einzelner Befehl nennt diese Aufnahmen in dieser Reihenfolge; run.json enthält alle Einstellungen.",
   noWebGL:
     "Dieser Browser bietet kein WebGL2, das die Karten brauchen: Es werden nur einfache Bilder gezeigt. Ein anderer Browser zeigt alles.",
+  noMap: "Diese Karte hat das Ergebnis nicht.",
   nothingYet: "Farben, Kontrastkurven, Messungen und Dateien erscheinen hier, sobald es ein Ergebnis gibt.",
   oneCommand: "Dasselbe mit einem Befehl",
   oneOutline: "1 Umriss",
@@ -249,6 +251,9 @@ export const de: Record<keyof typeof en, string> = {
   "stage.edges": "Tiefensprünge werden geschärft",
   "stage.second look": "prüft, welche Tiefen alle Aufnahmen erklären",
   "stage.fusing": "durchgehend scharfes Bild entsteht",
+  "stage.improving": "Ausrichtung wird verbessert",
+  "stage.retouching": "Striche werden angewandt",
+  "stage.slabs": "Scheiben entstehen",
   "stage.writing": "Dateien werden geschrieben",
   "group.Alignment": "Ausrichtung",
   "group.All-in-focus image": "Durchgehend scharfes Bild",

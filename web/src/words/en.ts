@@ -54,6 +54,7 @@ export const en = {
   light: "Light",
   lightAbout: "Direction of the light",
   lightOrDark: "Light or dark",
+  loading: "Loading …",
   lowest: "Lowest value",
   maps: "Maps",
   mapsLabel:
@@ -68,6 +69,7 @@ export const en = {
   noCommand: "No single command names these frames in this order; run.json has every parameter.",
   noWebGL:
     "This browser offers no WebGL2, which the maps need: only plain pictures are shown. Another browser shows everything.",
+  noMap: "This result has no such map.",
   nothingYet: "Colours, contrast curves, measurements and files appear here as soon as there is a result.",
   oneCommand: "The same with one command",
   oneOutline: "1 outline",
@@ -244,6 +246,9 @@ export const en = {
   "stage.edges": "sharpening depth jumps",
   "stage.second look": "looking which depths explain all frames",
   "stage.fusing": "making the all-in-focus image",
+  "stage.improving": "improving the alignment",
+  "stage.retouching": "applying the strokes",
+  "stage.slabs": "fusing slabs",
   "stage.writing": "writing the files",
   "group.Alignment": "Alignment",
   "group.All-in-focus image": "All-in-focus image",

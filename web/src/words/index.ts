@@ -4,6 +4,7 @@ import type { MapName, Tool, ViewName } from "../store";
 import type { Parameter } from "../wire";
 import { de } from "./de";
 import { en } from "./en";
+import { formatList, spoken } from "./server";
 
 export type Key = keyof typeof en;
 export type Language = "en" | "de";
@@ -66,6 +67,10 @@ export const unitWord = (unit: string): string => known(`unit.${unit}`) ?? unit;
 
 /** A number whose last word is its unit, as people write it. */
 export const inUnits = (words: string): string => words.replace(/ (\w+)$/, (_, unit: string) => ` ${unitWord(unit)}`);
+
+/** What the server says, in the language of the page. */
+export const serverWords = (words: string): string => spoken(words, language);
+export const formatWords = (words: string): string => formatList(words, language);
 
 /** A short sign for the parameter with the slider. */
 export const knobSign = (name: string): string => (name === "alpha" ? "α" : (known(`knob.${name}`) ?? name));
