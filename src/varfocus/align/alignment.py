@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from varfocus.align.models import displacement
 from varfocus.align.warp import warp
 from varfocus.errors import ParameterError
-from varfocus.files import read_text
+from varfocus.files import read_json
 from varfocus.geometry import Rectangle
 from varfocus.stack import FocusStack, Frame
 
@@ -327,7 +326,7 @@ def read_record(place: str | Path, stack: FocusStack) -> Alignment:
     """
     path = Path(place) / RECORD if Path(place).is_dir() else Path(place)
     try:
-        data = json.loads(read_text(path))["alignment"]
+        data = read_json(path)["alignment"]
         frames = data["frames"]
         size = (int(data["input_size"]["height"]), int(data["input_size"]["width"]))
         matrices = np.array([frame["matrix"] for frame in frames], np.float64)

@@ -20,7 +20,8 @@ from varfocus.app.session import Session
 from varfocus.app.sessions import Shelf, read_private, write_private
 from varfocus.app.uploads import Arrived
 from varfocus.app.workspace import Workspace
-from varfocus.errors import InputError, ParameterError, VarfocusError
+from varfocus.bugs import ours
+from varfocus.errors import InputError, ParameterError
 from varfocus.params import Params
 
 QUEUED = "queued.json"
@@ -245,8 +246,8 @@ class Line:
             self._running = None
             self._tell()
             return False
-        except VarfocusError as error:
-            self._end("failed", str(error))
+        except Exception as error:  # of a record by another version, say: the next stack goes on
+            self._end("failed", str(ours(error)))
         state, message = await running.over
         workspace.opening.clear("new")  # anybody may open it from now on
         self._running = None

@@ -21,6 +21,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from varfocus.errors import InputError
+from varfocus.files import read_json
 
 RECORD = "session.json"
 DOOR = "door.json"
@@ -51,8 +52,8 @@ def write_private(path: Path, content: Any) -> None:
 def read_private(path: Path) -> dict[str, Any] | None:
     """Return what `write_private` wrote; None if there is nothing of use."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        content = read_json(path)
+    except (OSError, ValueError):
         return None
     return content if isinstance(content, dict) else None
 

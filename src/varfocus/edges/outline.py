@@ -175,7 +175,7 @@ def likeness(
     """
     away = np.arange(-REACH, REACH + 1)
     closeness = np.exp(-(away[:, None] ** 2 + away[None] ** 2) / (2.0 * NEAR**2)).astype(np.float32)
-    precision = np.float32(1.0 / (16.0 * COLOUR**2 * picture.shape[2]))
+    precision = 1.0 / (16.0 * COLOUR**2 * picture.shape[2])
     if engine.accepts(picture, index, sums):
         kernels.likeness(picture, index, sure, near, far, asked, closeness, precision, SIDE, sums)
         return
@@ -195,7 +195,7 @@ def likeness(
             for c in range(picture.shape[2]):
                 step = picture[v, u, c] - own[:, c]
                 off += step * step
-            root = np.float32(1.0) / (np.float32(1.0) + off * precision)
+            root = np.float32(1.0) / (np.float32(1.0) + off * np.float32(precision))
             fourth = (root * root) * (root * root)
             here = np.full(rows.size, closeness[i, j], np.float32)
             alike = here * (fourth * fourth)
