@@ -154,10 +154,7 @@ def run(
     Result
         Warnings are listed in it and not issued.
     """
-    if not callable(progress) or isinstance(progress, type):
-        raise ParameterError(
-            f"received progress = {shown(progress)}", "expected a function of stage, done and total"
-        )
+    _check_listener(progress)
     planned = planned or plan(stack, params, resources)
     params, box, original = planned.params, planned.params.area.box, stack
     if counts is None and params.area.mask is not None:
@@ -212,6 +209,13 @@ def run(
         plan=planned,
     )
     return result if strokes is None else result.retouched(strokes)
+
+
+def _check_listener(progress: Progress) -> None:
+    if not callable(progress) or isinstance(progress, type):
+        raise ParameterError(
+            f"received progress = {shown(progress)}", "expected a function of stage, done and total"
+        )
 
 
 def _found(stack: FocusStack, params: Params, planned: Plan, progress: Progress) -> Alignment:
