@@ -4,11 +4,17 @@ Prints w_M, w_f, w_0 for `varfocus.products.CONFIDENCE_WEIGHTS`, and how well th
 they were not fitted to:
 
     python benchmarks/fit_confidence.py [method ...]
+
+or, from pictures with depth of the split "dev" (docs/lenses.md), `varfocus.depth.LOST` and `QUIET`:
+
+    python benchmarks/fit_confidence.py --evidence PICTURES
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import minimize
@@ -16,8 +22,13 @@ from scipy.optimize import minimize
 from varfocus import depth, pipeline
 from varfocus.methods import paper
 from varfocus.params import Params
+from varfocus.products import CONFIDENCE_WEIGHTS
 from varfocus.simulation import SCENES, SHAPES, simulate
 from varfocus.studies import metrics
+from varfocus.studies.evaluation.lenses import recipes, split_of
+from varfocus.studies.evaluation.pictures import picture_folders, picture_scene
+
+ROBUST = CONFIDENCE_WEIGHTS["robust"]
 
 SEEDS = {"fit": (0, 1), "check": (2,)}
 
@@ -52,8 +63,41 @@ def fit(seen: list[tuple[np.ndarray, ...]]) -> np.ndarray:
     return np.asarray(minimize(loss, np.zeros(3), method="BFGS").x)
 
 
+def fit_evidence(pictures: Path) -> None:
+    """Print what is left of the confidence by how much speaks, and the curve that fits best."""
+    evidence, right, believed = [], [], []
+    folders = [f for f in picture_folders(pictures) if split_of(f.name) == "dev"]
+    for number, folder in enumerate(folders):
+        for recipe in recipes(number, "dev"):
+            case = picture_scene(folder, recipe, crop=240).make(0)
+            found = pipeline.estimate(case.stack, Params.from_keywords("robust"))
+            assert found.heard is not None
+            known = np.isfinite(case.truth)
+            lost = np.maximum((1.0 - found.heard[known]) / depth.LOST, 1e-6)
+            evidence.append(-depth.QUIET * np.log(lost))
+            right.append(np.abs(found.index - case.truth)[known] <= 1.0)
+            likely = depth.confidence(found.margin, depth.flatness(found.index), ROBUST)
+            believed.append(likely[known])
+    e, y, c = (np.concatenate(each) for each in (evidence, right, believed))
+    for low, high in itertools.pairwise((0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0, 1.5, np.inf)):
+        here = (e >= low) & (e < high)
+        if here.any():
+            left = y[here].mean() / c[here].mean()
+            print(f"E {low:4}–{high:4}: {here.mean():.1%}, left {left:.3f}")
+
+    def loss(shape: np.ndarray) -> float:
+        p = np.clip(c * (1.0 - shape[0] * np.exp(-e / max(shape[1], 1e-3))), 1e-4, 1 - 1e-4)
+        return float(-np.mean(np.where(y, np.log(p), np.log1p(-p))))
+
+    found = minimize(loss, np.array([depth.LOST, depth.QUIET]), method="Nelder-Mead")
+    print("LOST, QUIET:", np.round(found.x, 2))
+
+
 def main() -> None:
     """Fit and check the methods named on the command line, or all."""
+    if sys.argv[1:2] == ["--evidence"]:
+        fit_evidence(Path(sys.argv[2]))
+        return
     for method in sys.argv[1:] or ("robust", "paper", "classic"):
         seen = observations(method, SEEDS["fit"])
         weights = fit(seen)

@@ -137,6 +137,8 @@ class OnDemand:
         def work(tile: Tile, _: Progress) -> tuple[Float]:
             flatness = depth.flatness(self._index(tile))
             likely = depth.confidence(self.found.margin[tile.outer], flatness, weights)
+            if self.found.heard is not None:
+                likely *= self.found.heard[tile.outer]
             return (self._counting(likely, tile, 0.0),)
 
         return self._made("confidence", depth.FLATNESS_WINDOW // 2 + 1, work)[0]

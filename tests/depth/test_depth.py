@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from varfocus.depth import confidence, flatness, index_to_depth, margin
+from varfocus import reconstruct
+from varfocus.depth import LOST, confidence, flatness, heard, index_to_depth, margin
+from varfocus.simulation import simulate
 
 
 def test_without_positions_depth_is_in_frames():
@@ -79,3 +81,22 @@ def test_confidence_is_a_probability_that_grows_with_both_observations(rng):
         assert (np.diff(values) >= 0).all()
     half = confidence(np.array([0.5]), np.array([0.0]), weights)
     np.testing.assert_allclose(half, 0.5)
+
+
+def test_confidence_is_left_where_much_speaks_and_lost_where_nothing_does():
+    left = heard(np.array([-1.0, 0.0, 0.1, 1.0, 100.0], np.float32))
+    assert left[0] == left[1] == pytest.approx(1.0 - LOST)
+    assert (np.diff(left[1:]) > 0).all()
+    assert left[3] > 0.99
+    assert left[4] == 1.0
+
+
+def test_depth_of_a_plain_area_is_not_sure(rng):
+    frames = simulate("cone", shape=(72, 120), n=9, seed=2).frames.copy()
+    noise = rng.normal(117.0, 2.0, (*frames[:, :, 72:].shape[:3], *frames.shape[3:]))
+    frames[:, :, 72:] = noise.round()
+    result = reconstruct(frames, align="none")
+    plain = np.s_[:, 90:]
+    assert not result.known[plain].any()
+    assert result.confidence[plain].mean() < 0.7
+    assert result.confidence[:, :60].mean() > 0.9

@@ -2,11 +2,14 @@
 
 from varfocus.depth.physical import (
     FLATNESS_WINDOW,
+    LOST,
+    QUIET,
     RIVAL_DISTANCE,
     SURE,
     confidence,
     curve_margin,
     flatness,
+    heard,
     index_to_depth,
     margin,
     physical_error,
@@ -15,11 +18,14 @@ from varfocus.depth.physical import (
 
 __all__ = [
     "FLATNESS_WINDOW",
+    "LOST",
+    "QUIET",
     "RIVAL_DISTANCE",
     "SURE",
     "confidence",
     "curve_margin",
     "flatness",
+    "heard",
     "index_to_depth",
     "margin",
     "physical_error",

@@ -27,6 +27,8 @@ class Estimate:
         Standard error of `index` in frames, if the method knows it.
     known : ndarray of shape (H, W), bool, or None
         False where nothing in the stack determines the depth; None if the method cannot tell.
+    heard : ndarray of shape (H, W), float32, or None
+        What is left of the confidence where little speaks: `varfocus.depth.heard`.
     notes : dict
         What the method learnt about the stack, for the record.
     unmixed : tuple of ndarray (H, W, C), float32, and ndarray (H, W), bool, or None
@@ -39,5 +41,6 @@ class Estimate:
     trace: Trace | None
     sigma: NDArray[np.float32] | None = None
     known: NDArray[np.bool_] | None = None
+    heard: NDArray[np.float32] | None = None
     notes: dict[str, object] | None = None
     unmixed: tuple[NDArray[np.float32], NDArray[np.bool_]] | None = None

@@ -23,6 +23,7 @@ from varfocus.canvas import Canvas, Tile, Whole
 from varfocus.canvas.tiles import Box
 from varfocus.contrast import PLAIN_SHARE, box_mean, jump_weight
 from varfocus.curve.likelihood import Model
+from varfocus.depth import heard
 from varfocus.edges.plain_areas import settle
 from varfocus.energy import VolumeTerm, WindowTerm
 from varfocus.methods.estimate import Estimate
@@ -197,13 +198,15 @@ def solve(
         if confined is not None:
             label = index[tile.outer] * np.float32(1.0 / model.step)
             spoken = confined.part(tile.outer).evidence(spoken, label)
+        spoken = evidence(spoken, model) * np.float32(len(stack) / NOISE_EVIDENCE)
         return (
             np.clip(lead[tile.outer], -MARGIN_LIMIT, MARGIN_LIMIT),
             standard_error(bend[tile.outer], model),
-            evidence(spoken, model) >= NOISE_EVIDENCE / len(stack),
+            spoken >= 1.0,
+            heard(spoken),
         )
 
-    margin, sigma, known = canvas.map("concluding", EVIDENCE_WINDOW, conclude)
+    margin, sigma, known, left = canvas.map("concluding", EVIDENCE_WINDOW, conclude)
     canvas.drop(lead)
     return Estimate(
         index=index,
@@ -211,6 +214,7 @@ def solve(
         trace=trace,
         sigma=sigma,
         known=known,
+        heard=left,
         notes=model.describe()
         | {
             "reblur": None if prepared.look is None else prepared.look.describe(),
