@@ -5,9 +5,10 @@ they were not fitted to:
 
     python benchmarks/fit_confidence.py [method ...]
 
-or, from pictures with depth of the split "dev" (docs/lenses.md), `varfocus.depth.LOST` and `QUIET`:
+or, from pictures with depth, or stacks with truth, of the split "dev" (docs/lenses.md),
+`varfocus.depth.LOST` and `QUIET`:
 
-    python benchmarks/fit_confidence.py --evidence PICTURES
+    python benchmarks/fit_confidence.py --evidence FOLDER [FOLDER ...]
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ import numpy as np
 from scipy.optimize import minimize
 
 from varfocus import depth, pipeline
+from varfocus.errors import InputError
 from varfocus.methods import paper
 from varfocus.params import Params
 from varfocus.products import CONFIDENCE_WEIGHTS
 from varfocus.simulation import SCENES, SHAPES, simulate
 from varfocus.studies import metrics
+from varfocus.studies.evaluation.case import Scene
+from varfocus.studies.evaluation.folders import folder_scene, stack_folders
 from varfocus.studies.evaluation.lenses import recipes, split_of
 from varfocus.studies.evaluation.pictures import picture_folders, picture_scene
 
@@ -63,21 +67,33 @@ def fit(seen: list[tuple[np.ndarray, ...]]) -> np.ndarray:
     return np.asarray(minimize(loss, np.zeros(3), method="BFGS").x)
 
 
-def fit_evidence(pictures: Path) -> None:
+def scenes(folder: Path) -> list[Scene]:
+    """Return stacks with truth, or pictures seen by the lenses of the split, of names in dev."""
+    try:
+        stacks = stack_folders(folder)
+    except InputError:
+        pictures = [f for f in picture_folders(folder) if split_of(f.name) == "dev"]
+        return [
+            picture_scene(picture, recipe, crop=240)
+            for number, picture in enumerate(pictures)
+            for recipe in recipes(number, "dev")
+        ]
+    return [folder_scene(f) for f in stacks if split_of(f.name.split("-")[0]) == "dev"]
+
+
+def fit_evidence(folders: list[Path]) -> None:
     """Print what is left of the confidence by how much speaks, and the curve that fits best."""
     evidence, right, believed = [], [], []
-    folders = [f for f in picture_folders(pictures) if split_of(f.name) == "dev"]
-    for number, folder in enumerate(folders):
-        for recipe in recipes(number, "dev"):
-            case = picture_scene(folder, recipe, crop=240).make(0)
-            found = pipeline.estimate(case.stack, Params.from_keywords("robust"))
-            assert found.heard is not None
-            known = np.isfinite(case.truth)
-            lost = np.maximum((1.0 - found.heard[known]) / depth.LOST, 1e-6)
-            evidence.append(-depth.QUIET * np.log(lost))
-            right.append(np.abs(found.index - case.truth)[known] <= 1.0)
-            likely = depth.confidence(found.margin, depth.flatness(found.index), ROBUST)
-            believed.append(likely[known])
+    for scene in (scene for folder in folders for scene in scenes(folder)):
+        case = scene.make(0)
+        found = pipeline.estimate(case.stack, Params.from_keywords("robust"))
+        assert found.heard is not None
+        known = np.isfinite(case.truth)
+        lost = np.maximum((1.0 - found.heard[known]) / depth.LOST, 1e-6)
+        evidence.append(-depth.QUIET * np.log(lost))
+        right.append(np.abs(found.index - case.truth)[known] <= 1.0)
+        likely = depth.confidence(found.margin, depth.flatness(found.index), ROBUST)
+        believed.append(likely[known])
     e, y, c = (np.concatenate(each) for each in (evidence, right, believed))
     for low, high in itertools.pairwise((0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0, 1.5, np.inf)):
         here = (e >= low) & (e < high)
@@ -96,7 +112,7 @@ def fit_evidence(pictures: Path) -> None:
 def main() -> None:
     """Fit and check the methods named on the command line, or all."""
     if sys.argv[1:2] == ["--evidence"]:
-        fit_evidence(Path(sys.argv[2]))
+        fit_evidence([Path(folder) for folder in sys.argv[2:]])
         return
     for method in sys.argv[1:] or ("robust", "paper", "classic"):
         seen = observations(method, SEEDS["fit"])
