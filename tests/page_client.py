@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from starlette.testclient import TestClient
 
@@ -43,3 +44,8 @@ def finished_result(client: TestClient, after: int = 0) -> dict:
         return result if done else None
 
     return wait_until(newest, "result")
+
+
+def post(client: TestClient, path: str, **body: Any) -> Any:
+    """Ask the page's own server for something, as the page does."""
+    return client.post(f"/api/{path}", json=body, headers=ORIGIN)

@@ -102,8 +102,27 @@ class FrameOver:
         return self.frame.dtype
 
 
+class SamePixels(FrameOver):
+    """A frame with the pixels of another: what that can decode in parts, it can."""
+
+    @property
+    def windowed(self) -> bool:
+        """Whether parts can be decoded without the rest."""
+        return isinstance(self.frame, WindowedFrame) and self.frame.windowed
+
+    def read(self) -> NDArray[Any]:
+        """Decode the pixels."""
+        return self.frame.read()
+
+    def read_window(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """Decode some rows and columns."""
+        if isinstance(self.frame, WindowedFrame):
+            return self.frame.read_window(rows, columns)
+        return self.frame.read()[rows, columns].copy()  # the rest is given back at once
+
+
 @dataclass(frozen=True)
-class FrameWindow(FrameOver):
+class FrameWindow(SamePixels):
     """A part of a frame, decoded without the rest where its file allows."""
 
     frame: Frame
@@ -116,27 +135,17 @@ class FrameWindow(FrameOver):
         sides = (self.rows.stop - self.rows.start, self.columns.stop - self.columns.start)
         return (*sides, *self.frame.shape[2:])
 
-    @property
-    def windowed(self) -> bool:
-        """Whether a part of the part can be decoded without the rest."""
-        return isinstance(self.frame, WindowedFrame) and self.frame.windowed
-
     def read(self) -> NDArray[Any]:
         """Decode the part."""
-        return self._read(self.rows, self.columns)
+        return super().read_window(self.rows, self.columns)
 
     def read_window(self, rows: slice, columns: slice) -> NDArray[Any]:
         """Decode a part of the part."""
         top, left = self.rows.start, self.columns.start
-        return self._read(
+        return super().read_window(
             slice(top + rows.start, top + rows.stop),
             slice(left + columns.start, left + columns.stop),
         )
-
-    def _read(self, rows: slice, columns: slice) -> NDArray[Any]:
-        if isinstance(self.frame, WindowedFrame):
-            return self.frame.read_window(rows, columns)
-        return self.frame.read()[rows, columns].copy()  # the rest is given back at once
 
 
 @dataclass(frozen=True)

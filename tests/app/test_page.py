@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect
 
 from command_line import write_pictures
 from page_browser import (
@@ -44,19 +44,6 @@ pytestmark = NEEDS_BROWSER
 def address() -> Iterator[str]:
     with page_served() as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def playwright() -> Iterator[Playwright]:
-    with sync_playwright() as playwright:
-        yield playwright
-
-
-@pytest.fixture(scope="module")
-def browser(playwright: Playwright) -> Iterator[Browser]:
-    browser = launched(playwright, "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
-    yield browser
-    browser.close()
 
 
 @pytest.fixture(scope="module")

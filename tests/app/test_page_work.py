@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect
 
 from command_line import write_pictures
 from page_browser import (
@@ -24,7 +24,6 @@ from page_browser import (
     drag,
     finished,
     image_place,
-    launched,
     one_pane,
     picture,
     reconstruct,
@@ -37,19 +36,6 @@ from varfocus.simulation import simulate
 pytestmark = NEEDS_BROWSER
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SIZES = [(360, 740), (900, 700), (1440, 900)]
-
-
-@pytest.fixture(scope="module")
-def playwright() -> Iterator[Playwright]:
-    with sync_playwright() as playwright:
-        yield playwright
-
-
-@pytest.fixture(scope="module")
-def browser(playwright: Playwright) -> Iterator[Browser]:
-    browser = launched(playwright, "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
-    yield browser
-    browser.close()
 
 
 @contextmanager

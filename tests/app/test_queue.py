@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from page_client import ORIGIN, client_of, finished_result
+from page_client import ORIGIN, client_of, finished_result, post
 from processes import wait_until
 from varfocus.app import server
 from varfocus.app.line import QUEUED
@@ -22,30 +21,9 @@ SLOW = {"method": "robust", "align": "none"}
 
 
 @pytest.fixture(scope="module")
-def frames() -> list[np.ndarray]:
-    return list(simulate("steps", shape=(40, 56), n=5).frames)
-
-
-@pytest.fixture(scope="module")
 def large() -> list[np.ndarray]:
     """Frames that take a while."""
     return list(simulate("steps", shape=(480, 640), n=8).frames)
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch) -> Path:
-    monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
-    return tmp_path / "sessions"
-
-
-@pytest.fixture
-def client(root: Path) -> Iterator[TestClient]:
-    with client_of(server.Page(shelf=Shelf(root))) as client:
-        yield client
-
-
-def post(client: TestClient, path: str, **body):
-    return client.post(f"/api/{path}", json=body, headers=ORIGIN)
 
 
 def send(client: TestClient, frames, mode: str = "queue", **body):

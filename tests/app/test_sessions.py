@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,36 +14,14 @@ import tifffile
 from starlette.testclient import TestClient
 
 from command_line import write_pictures
-from page_client import ORIGIN, client_of, finished_result
+from page_client import ORIGIN, client_of, finished_result, post
 from processes import wait_until
 from varfocus.app import server
 from varfocus.app.sessions import KEPT_DAYS, RECORD, Door, Shelf, write_private
 from varfocus.export import images
 from varfocus.io import read_stack
-from varfocus.simulation import simulate
 
 CLASSIC = {"parameters": {"method": "classic", "window": 5, "align": "none"}, "settled": True}
-
-
-@pytest.fixture(scope="module")
-def frames() -> list[np.ndarray]:
-    return list(simulate("steps", shape=(40, 56), n=5).frames)
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch) -> Path:
-    monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
-    return tmp_path / "sessions"
-
-
-@pytest.fixture
-def client(root: Path) -> Iterator[TestClient]:
-    with client_of(server.Page(shelf=Shelf(root))) as client:
-        yield client
-
-
-def post(client: TestClient, path: str, **body):
-    return client.post(f"/api/{path}", json=body, headers=ORIGIN)
 
 
 def upload(client: TestClient, name: str, content: bytes | np.ndarray, mode: str = "add"):

@@ -6,53 +6,29 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from varfocus.stack import Frame, WindowedFrame, describe
+from varfocus.stack import Frame, SamePixels, describe
 
 
 @dataclass(frozen=True)
-class NamedFrame:
+class NamedFrame(SamePixels):
     """A frame under the name that the user gave its file, not that of its copy here.
 
     Parameters
     ----------
     frame : Frame
         The frame.
-    name : str
+    called : str
         What people call it.
     """
 
     frame: Frame
-    name: str
+    called: str
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """``(H, W)`` or ``(H, W, 3)``."""
-        return self.frame.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """uint8, uint16 or float32."""
-        return self.frame.dtype
-
-    @property
-    def windowed(self) -> bool:
-        """Whether parts can be decoded without the rest."""
-        return isinstance(self.frame, WindowedFrame) and self.frame.windowed
-
-    def read(self) -> NDArray[Any]:
-        """Decode the pixels."""
-        return self.frame.read()
-
-    def read_window(self, rows: slice, columns: slice) -> NDArray[Any]:
-        """Decode some rows and columns."""
-        if isinstance(self.frame, WindowedFrame):
-            return self.frame.read_window(rows, columns)
-        return self.frame.read()[rows, columns]
+    def name(self) -> str:
+        """What people call it."""
+        return self.called
 
 
 @dataclass(frozen=True)
