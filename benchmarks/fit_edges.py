@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from varfocus import edges, pipeline
 from varfocus.edges import stage
 from varfocus.edges.constants import FITTED, EdgeConstants
-from varfocus.edges.survey import try_both_ends
+from varfocus.edges.survey import Closed, try_both_ends
 from varfocus.params import Params
 from varfocus.simulation import SCENES, SHAPES, simulate
 from varfocus.studies.metrics import bad_pixels, rmse
@@ -97,7 +97,8 @@ def recorded(name: str, shape: tuple[int, int], seed: int) -> Given:
     def surveyed(view: Any, size: Any, scale: float, x: Any, *rest: Any, **more: Any) -> Any:
         frames, index = view((slice(0, size[0]), slice(0, size[1])))
         found = survey(view, size, scale, x, *rest, **more)
-        seen.update(frames=frames, index=index, scale=scale, x=x, found=found)
+        given = None if isinstance(found, Closed) else found
+        seen.update(frames=frames, index=index, scale=scale, x=x, found=given)
         return found
 
     def sharpened(frames: Any, scale: float, index: Float, found: Any, *rest: Any) -> Any:
@@ -156,7 +157,7 @@ def ratios_of(one: Given) -> tuple[float, float] | None:
         one.x,
         constants=replace(FITTED, hopeless=np.inf),
     )
-    if trial is None:
+    if isinstance(trial, Closed):
         return None
     return min(trial.ratios), min(trial.ratios) / max(trial.ratios)
 
