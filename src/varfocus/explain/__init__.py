@@ -2,6 +2,7 @@
 
 from varfocus.explain.fill import continued
 from varfocus.explain.lens import Lens, learn_lens, unit_coordinate
+from varfocus.explain.occlusion import leaning
 from varfocus.explain.reblur import (
     gate,
     gate_at,
@@ -21,6 +22,7 @@ __all__ = [
     "gate",
     "gate_at",
     "joined",
+    "leaning",
     "learn_lens",
     "misfit",
     "noise_of",

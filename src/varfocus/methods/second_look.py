@@ -97,6 +97,13 @@ SPEAKS = 0.25
 CONTRADICTED = {"hard": 0.001, "soft": 0.01}
 """Share of the pixels whose frames contradict their contrast, from which on that is believed."""
 
+DOUBTED = {"hard": 0.001, "soft": 0.003}
+"""The same, if the answer that follows shows clearly which end of the stack is near: then its jumps
+are those of things that hide one another."""
+
+CLEAR_ORDER = 2.5
+"""Standard errors by which one order of near and far must explain the frames better."""
+
 PRICE = 2.0
 """α₁ of `varfocus.explain.fill` per peak width."""
 
@@ -114,6 +121,8 @@ class Look:
         Blur in pixels of the full size.
     contradicted : float
         Share of the pixels whose frames contradict their contrast.
+    changes : bool
+        Whether that is believed; if not, all else but `nearest` is the answer of contrast.
     low, high, centre : ndarray of shape (h, w), float32
         Range of depth that explains the frames, and the depth itself, in frames.
     trust : ndarray of shape (h, w), float32
@@ -121,22 +130,18 @@ class Look:
     factor : int
         Pixels of the full size, along a side, that make one.
     nearest : {"first", "last"} or None
-        Which end of the stack is near, if the outlines of objects tell.
+        Which end of the stack is near, if what hides what, or the outlines of objects, tell.
     """
 
     lens: Lens
     contradicted: float
+    changes: bool
     low: Float
     high: Float
     centre: Float
     trust: Float
     factor: int
     nearest: End | None
-
-    @property
-    def changes(self) -> bool:
-        """Whether enough is contradicted to look at the stack with other eyes."""
-        return self.contradicted >= CONTRADICTED[self.lens.rim]
 
     def describe(self) -> dict[str, object]:
         """Return the findings, as plain data."""
@@ -305,36 +310,47 @@ class _Small:
         lens = explain.learn_lens(self.frames, first, self.reliable(first), self.axis)
         if lens is None:
             return None
-        index = self.searched(explain.wells(self.explained(first, lens)[1]))
-        chosen, contradicted = self.better(first, index, lens, CLEARLY[lens.rim])
-        maps = [first]
-        if contradicted >= CONTRADICTED[lens.rim]:
-            for _ in range(1, ROUNDS):
-                G = self.explained(index, lens)[1]
-                index = self.searched(explain.joined(self.T, G))
-            maps.append(index)
-            for _ in range(VOTES):
-                A, G, _ = self.explained(index, lens)
-                asked = ndimage.maximum_filter(
-                    magnitude(K(index)) > JUMP * self.model.peak_width, 2 * BESIDE + 1
-                )
-                trust = explain.gate_at(G, self.label(index))
-                index = explain.vote(index, trust, A, asked, self.model.step, self.model.labels)
-            _, G, _ = self.explained(index, lens)
-            gated = VolumeSearch(self.T * explain.gate(G), self.model.step)
-            index = self.refined(gated, index / np.float32(self.model.step))
-            chosen, contradicted = self.better(first, self.filled(index, lens), lens, KEPT)
-        nearest = self.nearest(maps)
-        if contradicted < CONTRADICTED[lens.rim]:  # nobody asks how well it explains the frames
-            sure = np.ones_like(chosen)
-            return Look(lens, contradicted, chosen, chosen, chosen, sure, 1, nearest)
-        _, G, _ = self.explained(chosen, lens)
-        trust = explain.gate_at(G, self.label(chosen))
-        low = ndimage.minimum_filter(chosen, 3, mode="nearest")
-        high = ndimage.maximum_filter(chosen, 3, mode="nearest")
-        return Look(lens, contradicted, low, high, chosen, trust, 1, nearest)
+        alone = self.searched(explain.wells(self.explained(first, lens)[1]))
+        _, contradicted = self.better(first, alone, lens, CLEARLY[lens.rim])
+        if contradicted >= DOUBTED[lens.rim]:
+            joined, second = self.second(alone, lens)
+            chosen, share = self.better(first, second, lens, KEPT)
+            A, G, noise = self.explained(chosen, lens)
+            height = jump_height(len(self.frames))
+            towards = explain.leaning(self.frames, A, chosen, self.axis, lens, noise, height)
+            believed = contradicted >= CONTRADICTED[lens.rim] or abs(towards) >= CLEAR_ORDER
+            if believed and share >= CONTRADICTED[lens.rim]:
+                nearest = agreed(towards, self.near_end([first, joined]))
+                trust = explain.gate_at(G, self.label(chosen))
+                low = ndimage.minimum_filter(chosen, 3, mode="nearest")
+                high = ndimage.maximum_filter(chosen, 3, mode="nearest")
+                return Look(lens, share, True, low, high, chosen, trust, 1, nearest)
+        # Nobody asks how well it explains the frames.
+        sure, nearest = np.ones_like(first), self.near_end([first])
+        return Look(lens, contradicted, False, first, first, first, sure, 1, nearest)
 
-    def nearest(self, maps: list[Float]) -> End | None:
+    def second(self, index: Float, lens: Lens) -> tuple[Float, Float]:
+        """Return the depth of G and contrast joined, given that of G alone; and the finished one.
+
+        Beside jumps the latter is voted on, and where little speaks it is continued.
+        """
+        for _ in range(1, ROUNDS):
+            G = self.explained(index, lens)[1]
+            index = self.searched(explain.joined(self.T, G))
+        joined = index
+        for _ in range(VOTES):
+            A, G, _ = self.explained(index, lens)
+            asked = ndimage.maximum_filter(
+                magnitude(K(index)) > JUMP * self.model.peak_width, 2 * BESIDE + 1
+            )
+            trust = explain.gate_at(G, self.label(index))
+            index = explain.vote(index, trust, A, asked, self.model.step, self.model.labels)
+        _, G, _ = self.explained(index, lens)
+        gated = VolumeSearch(self.T * explain.gate(G), self.model.step)
+        index = self.refined(gated, index / np.float32(self.model.step))
+        return joined, self.filled(index, lens)
+
+    def near_end(self, maps: list[Float]) -> End | None:
         """Return which end of the stack is near, if the outlines of objects tell."""
         n = len(self.frames)
         pictures = [frame[..., None] for frame in self.frames]
@@ -407,6 +423,17 @@ class _Small:
         d_0 = label * np.float32(self.model.step)
         d: Float = refine(search.term(label), self.model, d_0, self.weight, self.params).d
         return d
+
+
+def agreed(towards: float, outlines: End | None) -> End | None:
+    """Return the near end by what hides what; in doubt only if the outlines say the same.
+
+    With ghosts in them maps have outlines that lean to either end.
+    """
+    if towards == 0.0:
+        return None
+    hides: End = "first" if towards > 0 else "last"
+    return hides if abs(towards) >= CLEAR_ORDER or outlines == hides else None
 
 
 def _between(small: Float, box: Box, factor: int) -> Float:

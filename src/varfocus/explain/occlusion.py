@@ -1,0 +1,149 @@
+r"""What frames show where surfaces hide one another, and so which end of the stack is near.
+
+From the farthest layer j to the nearest, each drawn over what lies behind it,
+
+.. math:: R_k ← R_k\,(1 - h_{r(k,j)} * M_j) + h_{r(k,j)} * (M_j A_j),
+
+M_j the pixels at the depth j or nearer, A_j the sharp picture of those at j, continued to where
+nearer ones hide it. As every layer goes on beneath the nearer ones, a slanted surface has no seams
+between its layers.
+
+The wrong order explains the frames worse: beside a jump the blur of what is near covers what is
+far, and never the other way round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from varfocus.curve.coordinate import Coordinate
+from varfocus.edges.render import convolved
+from varfocus.explain.lens import Lens, taps, unit_coordinate
+
+Float = NDArray[np.float32]
+End = Literal["first", "last"]
+
+COMPARED_FRAMES = 8
+"""Frames, spread evenly over the stack, that are drawn."""
+
+SHARP = 0.3
+"""Radii in pixels below this blur nothing."""
+
+CELL = 2.0
+"""Side, in blur radii, of the cells whose differences count as independent; 8 px at least."""
+
+
+def drawn(
+    picture: Float, index: Float, u: NDArray[np.float64], numbers: list[int], lens: Lens
+) -> Float:
+    """Return some frames as they look if the first one is focused on what is nearest.
+
+    Parameters
+    ----------
+    picture : ndarray of shape (H, W), float32
+        Sharp picture.
+    index : ndarray of shape (H, W), float32
+        Depth in frames; its layers are the whole numbers.
+    u : ndarray of shape (n,), float64
+        Focus coordinate of the frames, over a range of 1.
+    numbers : list of int
+        Frames to draw.
+    lens : Lens
+        Blur.
+
+    Returns
+    -------
+    ndarray of shape (m, H, W), float32
+        R.
+    """
+    layer = np.clip(np.rint(index), 0, u.size - 1).astype(np.intp)
+    frames = np.zeros((len(numbers), *picture.shape), np.float32)
+    for j in np.unique(layer)[::-1].tolist():
+        at = ndimage.distance_transform_edt(layer != j, return_distances=False, return_indices=True)
+        mask = (layer <= j).astype(np.float32)
+        sheet = np.stack([mask, mask * picture[tuple(at)]])
+        for frame, k in zip(frames, numbers, strict=True):
+            radius = lens.radius * abs(float(u[k] - u[j]))
+            cover, light = sheet if radius < SHARP else convolved(sheet, taps(lens.rim, radius))
+            frame *= np.float32(1.0) - cover
+            frame += light
+    return frames
+
+
+def leaning(
+    frames: Float,
+    picture: Float,
+    index: Float,
+    axis: Coordinate,
+    lens: Lens,
+    noise: float,
+    height: float,
+) -> float:
+    r"""Return by how many standard errors the first end seems to be the near one.
+
+    The frames are halved in size and drawn in either order; with e the misfit
+    Σ_k log(1 + (I_k − R_k)²/3v) and s its difference (last near − first near), added up over the
+    cells beside jumps, this is :math:`\sum s / \sqrt{\sum s^2}`.
+
+    Parameters
+    ----------
+    frames : ndarray of shape (n, H, W), float32
+        Brightness in [0, 1].
+    picture : ndarray of shape (H, W), float32
+        Sharp picture of the depth map.
+    index : ndarray of shape (H, W), float32
+        Depth in frames.
+    axis : Coordinate
+        Focus coordinate.
+    lens : Lens
+        Blur.
+    noise : float
+        v.
+    height : float
+        Least height of a jump in frames.
+
+    Returns
+    -------
+    float
+        Negative if the last end seems near; 0 without jumps.
+    """
+    index, picture = index[:-1:2, :-1:2], _halved(picture)
+    low, high = (side(index, 3, mode="nearest") for side in _EXTREMES)
+    jump = high - low > np.float32(height)
+    if not jump.any():
+        return 0.0
+    lens = replace(lens, radius=0.5 * lens.radius)
+    beside = ndimage.maximum_filter(jump, 2 * int(np.ceil(0.5 * lens.radius)) + 3, mode="nearest")
+    n = len(frames)
+    u = unit_coordinate(axis, np.arange(float(n)))
+    numbers = np.unique(np.rint(np.linspace(0, n - 1, min(n, COMPARED_FRAMES)))).astype(int)
+    measured = np.stack([_halved(frames[k]) for k in numbers])
+    first = drawn(picture, index, u, numbers.tolist(), lens)
+    last = drawn(picture, n - 1 - index, 1.0 - u[::-1], (n - 1 - numbers).tolist(), lens)
+    worth = np.float32(1.0 / (3.0 * noise))
+    e_first, e_last = (
+        np.log1p(np.square(measured - each) * worth).sum(axis=0) for each in (first, last)
+    )
+    side = max(4, int(np.ceil(CELL * lens.radius)))
+    starts = [np.arange(0, size, side) for size in index.shape]
+    cells = np.where(beside, e_last - e_first, 0.0).astype(np.float64)
+    for along, start in enumerate(starts):
+        cells = np.add.reduceat(cells, start, axis=along)
+    error = float(np.sqrt(np.square(cells).sum()))
+    return float(cells.sum()) / error if error > 0 else 0.0
+
+
+_EXTREMES = (ndimage.minimum_filter, ndimage.maximum_filter)
+
+
+def _halved(image: Float) -> Float:
+    """Return means over 2×2 pixels; an odd last row or column is left out."""
+    height, width = (side // 2 * 2 for side in image.shape)
+    blocks = image[:height, :width].reshape(height // 2, 2, width // 2, 2)
+    mean: Float = blocks.mean(axis=(1, 3))
+    return mean
