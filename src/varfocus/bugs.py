@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import inspect
 import os
 import platform
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from varfocus.errors import InputError, InternalError, TooLargeError, VarfocusError
+from varfocus.errors import InputError, InternalError, ParameterError, TooLargeError, VarfocusError
 from varfocus.text import shown
 
 P = ParamSpec("P")
@@ -92,11 +93,21 @@ def guarded(function: Callable[P, R]) -> Callable[P, R]:
         except (VarfocusError, Warning):  # warnings, where the caller wants them as errors
             raise
         except Exception as error:
+            if isinstance(error, TypeError) and _misfitting(error.__traceback__):
+                names = ", ".join(inspect.signature(function).parameters)
+                raise ParameterError(
+                    str(error)[:300], f"expected arguments of {function.__name__}({names})"
+                ) from None
             if error.__traceback__ is None or _foreign(error.__traceback__.tb_next):
                 raise
             raise ours(error) from error
 
     return inside
+
+
+def _misfitting(trace: TracebackType | None) -> bool:
+    """Tell whether a call failed because its arguments are not those of the function."""
+    return trace is not None and trace.tb_next is None
 
 
 def _foreign(trace: TracebackType | None) -> bool:

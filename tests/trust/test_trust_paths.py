@@ -21,7 +21,13 @@ from varfocus import bugs, engine, pipeline, products, steps
 from varfocus import result as result_module
 from varfocus.batch.manifest import read_manifest
 from varfocus.batch.stacks import find
-from varfocus.errors import InternalError, TooLargeError, VarfocusError, VarfocusWarning
+from varfocus.errors import (
+    InternalError,
+    ParameterError,
+    TooLargeError,
+    VarfocusError,
+    VarfocusWarning,
+)
 from varfocus.export import strokes as strokes_module
 from varfocus.files import MOST_TEXT, open_regular, read_text
 from varfocus.io.positions import read_positions
@@ -416,3 +422,17 @@ def test_a_focus_measure_that_is_none(scene, measure, method):
     with pytest.raises(VarfocusError, match="focus measure") as caught:
         varfocus.reconstruct(scene.frames, method, measure=measure)
     assert not isinstance(caught.value, InternalError)
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda: varfocus.simulate("cone", aperture="disc"), ("'aperture'", "camera")),
+        (lambda: varfocus.reconstruct(), ("'stack'", "method")),
+        (lambda: varfocus.read_stack("stack", True), ("positional", "reverse")),
+    ],
+)
+def test_arguments_that_a_function_does_not_have_are_no_bug_of_ours(call, names):
+    with pytest.raises(ParameterError) as caught:
+        call()
+    assert all(name in str(caught.value) for name in names)
