@@ -15,7 +15,8 @@ log(P_far/P_near), averaged over a pixel or so, is clear, p takes the depth of t
 side that look like it.
 
 Which end of the stack is near must be known. It is told by the same comparison: with either end as
-the near one, it is the near side that turns out to be too large.
+the near one, it is the near side that turns out to be too large. (Maps with ghosts have outlines
+that lean to either end; there `varfocus.explain.occlusion` knows better.)
 """
 
 from __future__ import annotations
