@@ -86,7 +86,7 @@ def steadiness(thumbs: Grey, factor: int, reference: int) -> Steadiness | None:
     if not levels:
         return None
     with ThreadPoolExecutor(min(engine.thread_count(), len(levels))) as pool:
-        futures = [pool.submit(copy_context().run, _steps, *level) for level in levels]
+        futures = [pool.submit(copy_context().run, _steps, images, by) for images, by in levels]
         steps = reduce(_surer, (future.result() for future in futures))
     delta = _from(steps.delta, reference)
     side_of = np.sign(np.arange(len(delta)) - reference)[:, None, None]
