@@ -13,6 +13,7 @@ that these take at the roof, divided by the time it took, tells what is left.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import platform
 import subprocess
@@ -68,8 +69,10 @@ OPERATIONS: dict[str, Callable[[tuple[Any, ...]], int]] = {
     # Curve and slope by Clenshaw's recurrence, then some 45 for the rest.
     "admm_update": lambda x: x[1].size * (6 * (len(x[0]) - 1) + 45),
     "energy_terms": lambda x: x[1].size * (6 * (len(x[0]) - 1) + 8),
-    # x[5] iterations, each with two derivatives of the curve.
-    "primal_dual": lambda x: x[5] * x[1].size * (8 * (len(x[0]) - 1) + 28),
+    # x[5] iterations, each with two derivatives of the curve, as polynomials.
+    "primal_dual": lambda x: x[5] * x[1].size * (4 * (len(x[0]) - 1) + 34),
+    # Two Fourier transforms of pairs of rows, what makes them cosine transforms, the columns.
+    "screened_poisson": lambda x: int(x[0].size * (5 * math.log2(x[0].shape[1]) + 20 + 13)),
     # Two smoothings, one of the frame and one of either contrast.
     "two_scales": lambda x: x[0].size * (6 * len(x[2]) + 22) + x[0][..., 0].size * 12 * len(x[3]),
     "best_match": lambda x: 2 * x[0].size * x[1].shape[1],

@@ -56,6 +56,8 @@ def test_every_kernel_is_run(monkeypatch):
     frames = unsteady((133, 141), 7)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VarfocusWarning)
+        # 140 has no large prime factor, unlike 141: the kernels transform its rows themselves.
+        reconstruct(frames[:, :, :140], "paper", solver="admm", iterations=2, align="none")
         for options in RUNS:
             result = reconstruct(frames, **options)
             assert np.isfinite(result.depth).all()

@@ -16,7 +16,7 @@ from varfocus.energy.operators import K, ScreenedPoisson, laplacian_eigenvalues,
 from varfocus.errors import ParameterError, SolverError
 from varfocus.methods.paper import fitting_degree
 from varfocus.minimise import kernel_admm, linearised_admm, primal_dual, pyramid, quadratic_penalty
-from varfocus.minimise.kernel_admm import _solve
+from varfocus.minimise.kernel_admm import LinearSystem, cosine_tables
 from varfocus.minimise.primal_dual import State, finer, halve, iterate
 from varfocus.params import Params, SolverParams
 from varfocus.pipeline import estimate
@@ -153,11 +153,35 @@ def test_linearised_admm(seed, shape, degree, count, multipliers):
 
 @given(seeds, shapes, st.floats(0, 1e4), threads)
 def test_linear_system(seed, shape, lam, count):
+    """By the kernels' cosine transforms or, where a prime factor of the width is large, SciPy's."""
     r = depth(seed, shape)
-    e_x = laplacian_eigenvalues(shape[1]).astype(np.float32)
-    fast = _solve(r.copy(), e_x, lam, count)
+    fast = LinearSystem(shape)(r.copy(), lam, count)
     exact = ScreenedPoisson(r.astype(np.float64)).solve(r.astype(np.float64), lam)
     np.testing.assert_allclose(fast, exact, atol=2e-5)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 12, 35, 77, 91, 104, 360, 1001])
+@pytest.mark.parametrize("height", [1, 3, 33])
+def test_without_smoothing_the_cosine_transform_and_its_inverse_cancel(height, width):
+    """λ = 0 leaves the columns alone, and every radix of the transform has its turn."""
+    r, u = depth(2, (height, width)), np.empty((height, width), np.float32)
+    e_x = laplacian_eigenvalues(width).astype(np.float32)
+    for count in (1, 3):
+        engine.kernels.screened_poisson(r, u, cosine_tables(width), e_x, 0.0, count)
+        np.testing.assert_allclose(u, r, atol=1e-5)
+
+
+def test_an_admm_without_a_trace_takes_the_same_steps():
+    a, truth = scene((40, 41))
+    params = SolverParams(alpha=0.05, iterations=20)
+    with_trace, without = (
+        linearised_admm(ContrastTerm(a), truth, params, traced=traced) for traced in (True, False)
+    )
+    for name in ("d", "g", "b"):
+        np.testing.assert_array_equal(
+            getattr(with_trace.state, name), getattr(without.state, name), err_msg=name
+        )
+    assert without.trace.energy == []
 
 
 def test_literal_iterations_keep_their_energies():
@@ -291,7 +315,16 @@ def test_bad_arguments_are_refused_by_the_kernels_themselves():
         lambda: kernels.energy_terms(a[:0], d, 1),
         lambda: kernels.slope(a, d, d, 1),
         lambda: kernels.margin(a, d, 1.5, d, d.copy(), 1),
-        lambda: kernels.admm_update(a, d, d, p, p, d, 0.1, 8.0, 1.0, 1.0, 1.0, True, 1),
+        lambda: kernels.admm_update(a, d, d, d, p, p, d, 0.1, 8.0, 1.0, 1.0, 1.0, True, True, 1),
+        lambda: kernels.screened_poisson(d, d, a[0][:3].copy(), d[0].copy(), 1.0, 1),
+        lambda: kernels.screened_poisson(
+            np.zeros((2, 17), np.float32),
+            np.zeros((2, 17), np.float32),
+            np.zeros((4, 17), np.float32),
+            np.zeros(17, np.float32),
+            1.0,
+            1,
+        ),
         lambda: kernels.contrast(np.zeros((4, 5, 4), np.uint8), np.zeros((4, 5), np.uint16), 1),
         lambda: kernels.contrast(
             np.zeros((4, 5, 3), np.uint8)[:, ::-1], np.zeros((4, 5), np.uint16), 1

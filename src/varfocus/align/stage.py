@@ -14,7 +14,7 @@ doubt. It is proven where the frame, registered to what is sharp, lies there as 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ from varfocus.align.warp import shrink
 from varfocus.errors import ParameterError
 from varfocus.params import AlignParams
 from varfocus.progress import Progress, silent, track
-from varfocus.stack import ArrayFrame, FocusStack
+from varfocus.stack import DECODED_AHEAD, ArrayFrame, FocusStack
 
 WORKING_PIXELS = 500_000
 """Frames are shrunk by a whole factor to at most this many pixels to be looked at."""
@@ -240,13 +240,23 @@ def look(stack: FocusStack, progress: Progress = silent) -> Look:
     height, width = stack.shape
     factor = max(math.ceil(math.sqrt(height * width / WORKING_PIXELS)), 1)
     side = min(factor * exposure.THUMB, height, width)
-    greys: list[NDArray[np.float16] | None] = []
-    thumbs, signatures = [], []
-    for k, frame in enumerate(track(stack.ahead(), "looking", len(stack), progress)):
+
+    def seen(k: int) -> tuple[NDArray[np.float16] | None, Any, Any]:
+        frame = stack.read(k)
         in_memory = isinstance(stack.frames[k], ArrayFrame)
-        greys.append(None if in_memory else _grey(frame, factor, stack.scale))
-        thumbs.append(shrink(frame, side, stack.scale))
-        signatures.append(_signature(frame, factor, stack.scale))
+        grey = None if in_memory else _grey(frame, factor, stack.scale)
+        return grey, shrink(frame, side, stack.scale), _signature(frame, factor, stack.scale)
+
+    # A frame per thread, decoded there, of which little is left; no more threads than frames fit.
+    workers = min(engine.thread_count(), DECODED_AHEAD + 1)
+    with ThreadPoolExecutor(workers, thread_name_prefix="varfocus-look") as pool:
+        try:
+            found = list(
+                track(_each(pool, seen, range(len(stack))), "looking", len(stack), progress)
+            )
+        finally:  # the listener may stop it half-way
+            pool.shutdown(wait=True, cancel_futures=True)
+    greys, thumbs, signatures = (list(part) for part in zip(*found, strict=True))
     return Look(stack, factor, greys, thumbs, np.stack(signatures))
 
 
@@ -476,16 +486,21 @@ def _pairs(
 
 def _mapper(pool: ThreadPoolExecutor) -> Mapper:
     """Return a `map` that works on threads, each of which uses one."""
+    return lambda work, items: list(_each(pool, work, items))
 
-    def alone(work: Callable[[int], Any], k: int) -> Any:
+
+def _each(
+    pool: ThreadPoolExecutor, work: Callable[[int], Any], items: Iterable[int]
+) -> Iterator[Any]:
+    """Work on threads, each of which uses one, and yield what comes of it in order."""
+
+    def alone(k: int) -> Any:
         with engine.use_threads(1):
             return work(k)
 
-    def mapper(work: Callable[[int], Any], items: Iterable[int]) -> list[Any]:
-        futures = [pool.submit(copy_context().run, alone, work, k) for k in items]
-        return [future.result() for future in futures]
-
-    return mapper
+    futures = [pool.submit(copy_context().run, alone, k) for k in items]
+    for future in futures:
+        yield future.result()
 
 
 def _equalised(found: Alignment, seen: Look) -> Alignment:

@@ -11,12 +11,16 @@ displacements of the pairs add up along the stack to those of the frames,
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from varfocus import engine
 from varfocus.align.cells import (
     BIAS,
     EDGE,
@@ -75,13 +79,15 @@ def steadiness(thumbs: Grey, factor: int, reference: int) -> Steadiness | None:
         The frame that stands still.
     """
     correlation = _alike(thumbs)
-    steps = None
+    levels = []
     while min(thumbs.shape[1:]) >= LEAST_CELLS * SMALLEST_SIDE + 2 * EDGE and len(thumbs) > 1:
-        coarser = _steps(thumbs, factor)
-        steps = coarser if steps is None else _surer(steps, coarser)
+        levels.append((thumbs, factor))
         thumbs, factor = _halved(thumbs), 2 * factor
-    if steps is None:
+    if not levels:
         return None
+    with ThreadPoolExecutor(min(engine.thread_count(), len(levels))) as pool:
+        futures = [pool.submit(copy_context().run, _steps, images, by) for images, by in levels]
+        steps = reduce(_surer, (future.result() for future in futures))
     delta = _from(steps.delta, reference)
     side_of = np.sign(np.arange(len(delta)) - reference)[:, None, None]
     covariance = side_of * _from(steps.covariance, reference)

@@ -14,6 +14,8 @@ COMPACT_LOWEST: int = 729808896
 
 LABEL_PADDING: int = 16
 
+LARGEST_FACTOR: int = 13
+
 MOST_THREADS: int = 1024
 
 NO_LABEL: float = 1.0000000150474662e+30
@@ -72,7 +74,9 @@ def halve(fine: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None),
 
 def solve_columns(spectrum: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], e_x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], lam: float, threads: int) -> None: ...
 
-def admm_update(a: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], d: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], g: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], b: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], alpha: float, tau: float, lam: float, next_lam: float, growth: float, multipliers: bool, threads: int) -> tuple[float, float, float, float]: ...
+def screened_poisson(r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], tables: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], e_x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], lam: float, threads: int) -> None: ...
+
+def admm_update(a: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], before: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], d: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], g: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], b: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], alpha: float, tau: float, lam: float, next_lam: float, growth: float, multipliers: bool, traced: bool, threads: int) -> tuple[float, float, float, float]: ...
 
 def primal_dual(a: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], d: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], p: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu')], alpha: float, sigma: float, iterations: int, threads: int) -> None: ...
 

@@ -177,6 +177,9 @@ BATCH = _shared("BATCH", without=1)
 """Contrast images put by before the coefficients are brought up to date: 16 bytes per pixel for
 8-bit frames instead of reading and writing 72 bytes per pixel for every frame."""
 
+LARGEST_FACTOR = _shared("LARGEST_FACTOR", without=1)
+"""Largest prime factor of a width that the kernels have a cosine transform for."""
+
 LABEL_PADDING = _shared("LABEL_PADDING", without=1)
 """Volumes have room for a multiple of this many labels."""
 

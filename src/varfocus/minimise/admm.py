@@ -55,6 +55,7 @@ def linearised_admm(
     *,
     regulariser: Regulariser = TV,
     warm: bool = False,
+    traced: bool = True,
 ) -> Solution:
     """Minimise D(d) + α R(d), by default α‖Kd‖₂,₁, by the linearised ADMM.
 
@@ -74,6 +75,9 @@ def linearised_admm(
         R.
     warm : bool
         Start with g = Kd, not 0.
+    traced : bool
+        False leaves the trace empty, which saves the time of computing it: every iteration asked
+        for is done then, the callback is not called, and nobody looks whether the energy is finite.
 
     Returns
     -------
@@ -90,7 +94,9 @@ def linearised_admm(
     lam_max = 1e4 if d.dtype == xp.float32 else float("inf")
     plain = regulariser is TV and not warm
     if plain and isinstance(data, ContrastTerm) and engine.accepts(data.a, d):
-        return kernel_admm.linearised_admm(data.a, d, params, callback, multipliers, lam_max)
+        return kernel_admm.linearised_admm(
+            data.a, d, params, callback, multipliers, lam_max, traced
+        )
     operator = regulariser.operator(d)
     v = operator.start(d)
     g = operator.apply(d, v)
@@ -100,15 +106,19 @@ def linearised_admm(
     for k in range(params.iterations):
         with np.errstate(over="ignore", invalid="ignore"):  # check_finite reports it better
             new, kd = _step(data, state, params, operator, multipliers, regulariser)
-            trace.record(
-                data.value(new.d) + params.alpha * regulariser.value(kd),
-                total((kd - new.g) ** 2),
-                total((new.d - state.d) ** 2) + total((new.g - state.g) ** 2),
-            )
-        check_finite(trace, state)
+            if traced:
+                trace.record(
+                    data.value(new.d) + params.alpha * regulariser.value(kd),
+                    total((kd - new.g) ** 2),
+                    total((new.d - state.d) ** 2) + total((new.g - state.g) ** 2),
+                )
+        if traced:
+            check_finite(trace, state)
         if new.lam * params.growth <= lam_max:
             new = replace(new, b=new.b / params.growth, lam=new.lam * params.growth)
         state = new
+        if not traced:
+            continue
         if callback is not None:
             callback(k + 1, state, trace)
         if trace.change[-1] < params.tolerance**2 * d.shape[0] * d.shape[1]:

@@ -1,4 +1,4 @@
-"""`varfocus.minimise.admm` on the kernels: one pass over the image between cosine transforms."""
+"""`varfocus.minimise.admm` on the kernels: one pass over the image between two linear systems."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def linearised_admm(
     callback: Callback | None,
     multipliers: bool,
     lam_max: float,
+    traced: bool,
 ) -> Solution:
     """Minimise −Σ c(d) + α‖Kd‖₂,₁; see `varfocus.minimise.admm.linearised_admm`.
 
@@ -35,7 +36,7 @@ def linearised_admm(
         Coefficients of the contrast curves.
     start : ndarray of shape (H, W), float32
         First guess.
-    params, callback, multipliers
+    params, callback, multipliers, traced
         As in the array code.
     lam_max : float
         Bound of λ.
@@ -49,24 +50,27 @@ def linearised_admm(
     a, d = np.ascontiguousarray(a), np.array(start, np.float32, order="C")
     data, tv = engine.energy_terms(a, d)
     trace = Trace(data + params.alpha * tv)
-    e_x = laplacian_eigenvalues(d.shape[1]).astype(np.float32)
+    solve = LinearSystem(d.shape)
     g = np.zeros((2, *d.shape), np.float32)
     b, lam = np.zeros_like(g), params.lam
     r = d + np.float32(params.tau) * engine.slope(a, d)
-    last_good, nothing = np.empty_like(d), np.broadcast_to(np.float32(0.0), g.shape)
+    before, nothing = np.empty_like(d), np.broadcast_to(np.float32(0.0), g.shape)
+    state = State(d, g, b, lam)
     for k in range(params.iterations):
-        np.copyto(last_good, d)  # the update overwrites it
-        u = _solve(r, e_x, lam, threads)
+        u = solve(r, lam, threads)
         grows = lam * params.growth <= lam_max
         factor = params.growth if grows else 1.0
+        before, d = d, before
         data, tv, constraint, change = engine.kernels.admm_update(
-            a, u, d, g, b, r,
-            params.alpha, params.tau, lam, lam * factor, factor, multipliers, threads,
+            a, u, before, d, g, b, r,
+            params.alpha, params.tau, lam, lam * factor, factor, multipliers, traced, threads,
         )  # fmt: skip
         lam *= factor
-        trace.record(data + params.alpha * tv, constraint, change)
         state = State(d, g, b, lam)
-        check_finite(trace, State(last_good, nothing, nothing, params.lam))
+        if not traced:
+            continue
+        trace.record(data + params.alpha * tv, constraint, change)
+        check_finite(trace, State(before, nothing, nothing, params.lam))
         if callback is not None:
             callback(k + 1, state, trace)
         if change < params.tolerance**2 * d.size:
@@ -74,16 +78,63 @@ def linearised_admm(
     return Solution(d, trace, state)
 
 
-def _solve(
-    r: NDArray[np.float32], e_x: NDArray[np.float32], lam: float, threads: int
-) -> NDArray[np.float32]:
-    """Return ``(I + λKᵀK)⁻¹ r``; `r` is overwritten, but not returned.
+class LinearSystem:
+    """``(I + λKᵀK)⁻¹ r`` for images of one shape.
 
-    Only the rows are transformed. That leaves a tridiagonal system in each column, which costs
-    less than two more transforms.
+    Only the rows are transformed. That leaves a tridiagonal system in each column, which costs less
+    than two more transforms. The kernels transform rows whose length has no large prime factor,
+    SciPy all others.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Height and width.
     """
-    spectrum = scipy.fft.dct(r, axis=1, norm="ortho", overwrite_x=True, workers=threads)
-    engine.kernels.solve_columns(spectrum, e_x, lam, threads)
-    # Not in place: the update reads u beyond the rows of r that it writes.
-    u: NDArray[np.float32] = scipy.fft.idct(spectrum, axis=1, norm="ortho", workers=threads)
-    return u
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        width = shape[1]
+        self._e_x = laplacian_eigenvalues(width).astype(np.float32)
+        self._tables = (
+            cosine_tables(width) if largest_factor(width) <= engine.LARGEST_FACTOR else None
+        )
+        self._u = np.empty(shape, np.float32)
+
+    def __call__(self, r: NDArray[np.float32], lam: float, threads: int) -> NDArray[np.float32]:
+        """Return the solution, in an array that the next call overwrites; `r` is overwritten."""
+        if self._tables is not None:
+            engine.kernels.screened_poisson(r, self._u, self._tables, self._e_x, lam, threads)
+            return self._u
+        spectrum = scipy.fft.dct(r, axis=1, norm="ortho", overwrite_x=True, workers=threads)
+        engine.kernels.solve_columns(spectrum, self._e_x, lam, threads)
+        # Not in place: the update reads u beyond the rows of r that it writes.
+        u: NDArray[np.float32] = scipy.fft.idct(spectrum, axis=1, norm="ortho", workers=threads)
+        return u
+
+
+def cosine_tables(n: int) -> NDArray[np.float32]:
+    """Return what the kernels' cosine transform of n numbers needs.
+
+    Returns
+    -------
+    ndarray of shape (4, n), float32
+        √(2/n) cos(πk/2n), √(2/n) sin(πk/2n), cos(2πk/n) and sin(2πk/n).
+    """
+    half, whole = np.pi * np.arange(n) / (2 * n), 2.0 * np.pi * np.arange(n) / n
+    size = np.sqrt(2.0 / n)
+    rows = [size * np.cos(half), size * np.sin(half), np.cos(whole), np.sin(whole)]
+    return np.stack(rows).astype(np.float32)
+
+
+def largest_factor(n: int) -> int:
+    """Return the largest prime factor of n ≥ 1.
+
+    >>> [largest_factor(n) for n in (1, 640, 641, 2 * 17)]
+    [1, 5, 641, 17]
+    """
+    largest, factor = 1, 2
+    while factor * factor <= n:
+        if n % factor:
+            factor += 1
+        else:
+            largest, n = factor, n // factor
+    return max(largest, n)

@@ -188,6 +188,7 @@ def coarse(a: Array, d: Array, params: SolverParams, level: int) -> State:
             iterations=max(1, round(share * params.iterations)),
             tolerance=0.0,
         ),
+        traced=False,  # the finest level looks whether the energy is finite
     ).state
     return State(found.d, project(found.b * (found.lam / params.tau), alpha))
 

@@ -22,25 +22,52 @@ void solve_columns(Image<float> spectrum, Vector<const float> e_x, float lam, in
     kernels().solve_columns(spectrum.data(), e_x.data(), size, lam, threads);
 }
 
+void screened_poisson(Image<const float> r, Image<float> u, Image<const float> tables,
+                      Vector<const float> e_x, float lam, int threads) {
+    const Size size = image_size(r);
+    require_image("u", u, size);
+    require_shape("tables", tables, 4, size.width);
+    require_shape("e_x", e_x, size.width);
+    require_not_negative("lam", lam);
+    int rest = size.width;
+    for (int factor = 2; factor <= LARGEST_FACTOR; ++factor) {
+        while (rest % factor == 0) rest /= factor;
+    }
+    if (rest > 1) {
+        refuse("a width of " + std::to_string(size.width) + " pixels",
+               "one without prime factors above " + std::to_string(LARGEST_FACTOR));
+    }
+    threads = checked_threads(threads);
+    const float* first = tables.data();
+    const CosineTables all{size.width,           1.0f / std::sqrt(float(size.width)),
+                           first,                first + size.width,
+                           first + 2 * size.width, first + 3 * size.width};
+    nb::gil_scoped_release release;
+    kernels().screened_poisson(r.data(), u.data(), size, all, e_x.data(), lam, threads);
+}
+
 std::tuple<double, double, double, double> admm_update(
-    Planes<const float> a, Image<const float> u, Image<float> d, Planes<float> g, Planes<float> b,
-    Image<float> r, float alpha, float tau, float lam, float next_lam, float growth,
-    bool multipliers, int threads) {
+    Planes<const float> a, Image<const float> u, Image<const float> before, Image<float> d,
+    Planes<float> g, Planes<float> b, Image<float> r, float alpha, float tau, float lam,
+    float next_lam, float growth, bool multipliers, bool traced, int threads) {
     const Size size = image_size(d);
     const int degree = checked_curves(a, size);
     require_image("u", u, size);
+    require_image("before", before, size);
     require_image("r", r, size);
     require_planes("g", g, 2, size);
     require_planes("b", b, 2, size);
     require(u.data() != d.data() && u.data() != r.data(), "u = d or u = r", "u apart from both");
+    require(before.data() != d.data(), "before = d", "arrays apart");
     require_not_negative("alpha", alpha);
     require_positive("tau", tau);
     require_positive("lam", lam);
     require_positive("next_lam", next_lam);
     require_number("growth", growth, growth >= 1.0f, "a number of at least 1");
     threads = checked_threads(threads);
-    const AdmmStep step{a.data(), degree, alpha, tau, lam, next_lam, growth, multipliers};
-    const AdmmVariables variables{u.data(), d.data(), g.data(), b.data(), r.data()};
+    const AdmmStep step{a.data(), degree, alpha, tau, lam, next_lam, growth, multipliers,
+                        traced};
+    const AdmmVariables variables{u.data(), before.data(), d.data(), g.data(), b.data(), r.data()};
     AdmmSums sums{};
     {
         nb::gil_scoped_release release;
@@ -103,9 +130,11 @@ void margin(Planes<const float> a, Image<const float> basis, float rival_distanc
 
 void define_solvers(nb::module_& m) {
     m.def("solve_columns", &solve_columns, array("spectrum"), array("e_x"), "lam"_a, "threads"_a);
-    m.def("admm_update", &admm_update, array("a"), array("u"), array("d"), array("g"), array("b"),
-          array("r"), "alpha"_a, "tau"_a, "lam"_a, "next_lam"_a, "growth"_a, "multipliers"_a,
-          "threads"_a);
+    m.def("screened_poisson", &screened_poisson, array("r"), array("u"), array("tables"),
+          array("e_x"), "lam"_a, "threads"_a);
+    m.def("admm_update", &admm_update, array("a"), array("u"), array("before"), array("d"),
+          array("g"), array("b"), array("r"), "alpha"_a, "tau"_a, "lam"_a, "next_lam"_a, "growth"_a,
+          "multipliers"_a, "traced"_a, "threads"_a);
     m.def("primal_dual", &primal_dual, array("a"), array("d"), array("p"), "alpha"_a, "sigma"_a,
           "iterations"_a, "threads"_a);
     m.def("energy_terms", &energy_terms, array("a"), array("d"), "threads"_a);

@@ -88,15 +88,29 @@ struct AdmmStep {
     const float* a;  // (degree + 1, H, W)
     int degree;
     float alpha, tau, lam, next_lam, growth;
-    bool multipliers;
+    bool multipliers, traced;
 };
-// u: solution of the linear system; d, g, b: updated; r: the next right-hand side.
+// u: solution of the linear system; before: the last d; d: the next one; g, b: updated; r: the next
+// right-hand side.
 struct AdmmVariables {
-    const float* u;         // (H, W)
-    float *d, *g, *b, *r;  // (H, W), (2, H, W), (2, H, W), (H, W)
+    const float *u, *before;  // (H, W)
+    float *d, *g, *b, *r;     // (H, W), (2, H, W), (2, H, W), (H, W)
 };
 struct AdmmSums {
     double data, tv, constraint, change;
+};
+
+// --- cosine.cpp: varfocus.energy.operators.ScreenedPoisson ---------------------------------------
+
+// Largest prime factor of a width that cosine transforms are made for.
+constexpr int LARGEST_FACTOR = 13;
+
+// Tables for the orthonormal cosine transform of `length` numbers, k = 0 … length − 1.
+struct CosineTables {
+    int length;
+    float constant;                         // 1/√N
+    const float *half_cosine, *half_sine;  // √(2/N) cos πk/2N, √(2/N) sin πk/2N
+    const float *cosine, *sine;            // cos 2πk/N, sin 2πk/N
 };
 
 // --- primal_dual.cpp: varfocus.minimise.primal_dual ----------------------------------------------
@@ -324,8 +338,12 @@ struct Kernels {
     // Solves (I + λKᵀK) u = r after a cosine transform of the rows, which leaves a tridiagonal
     // system (1 + λe_x + λKᵀK) in every column, e_x the eigenvalue of that column. In place.
     void (*solve_columns)(float* spectrum, const float* e_x, Size size, float lam, int threads);
+    // Solves (I + λKᵀK) u = r; u and r may be one.
+    void (*screened_poisson)(const float* r, float* u, Size size, const CosineTables& tables,
+                             const float* e_x, float lam, int threads);
     // d ← clip(u); g ← shrink(Kd + b); b ← (b + Kd − g) / growth; r ← d + λKᵀ(g − b) + τc′(d) with
-    // the next λ. Returns −Σc(d), ‖Kd‖₂,₁, ‖Kd − g‖² and the squared change of d and g.
+    // the next λ. Returns −Σc(d), ‖Kd‖₂,₁, ‖Kd − g‖² and the squared change of d and g, or zeros if
+    // they are not asked for.
     AdmmSums (*admm_update)(const AdmmStep& step, const AdmmVariables& variables, Size size,
                             int threads);
     // Iterates d (H, W) and p (2, H, W) in place.

@@ -8,6 +8,7 @@ NB_MODULE(_kernels, m) {
     m.attr("BATCH") = varfocus::BATCH;
     m.attr("COMPACT_LOWEST") = varfocus::COMPACT_LOWEST;
     m.attr("LABEL_PADDING") = varfocus::LABEL_PADDING;
+    m.attr("LARGEST_FACTOR") = varfocus::LARGEST_FACTOR;
     m.attr("MOST_THREADS") = varfocus::MOST_THREADS;
     m.attr("NO_LABEL") = varfocus::NO_LABEL;
     m.attr("WIDEST_WINDOW") = varfocus::WIDEST_WINDOW;

@@ -27,6 +27,20 @@ void for_row_blocks(int rows, int rows_per_block, int threads, const F& f) {
     });
 }
 
+// The same with `f(block, first_row, end_row, scratch)`, where each thread makes a scratch of its own.
+template <class MakeScratch, class F>
+void for_row_blocks(int rows, int rows_per_block, int threads, const MakeScratch& make_scratch,
+                    const F& f) {
+    const int blocks = (rows + rows_per_block - 1) / rows_per_block;
+    Counter taken;
+    run_on(smaller(threads, blocks), [&] {
+        auto scratch = make_scratch();
+        for (int b = taken.next(); b < blocks; b = taken.next()) {
+            f(b, b * rows_per_block, smaller(rows, (b + 1) * rows_per_block), scratch);
+        }
+    });
+}
+
 // Carries out `iterations` of a local iteration with temporal blocking: a thread takes up to
 // `stages` iterations down the image at once, each one step behind the one before it, while the
 // rows between them stay in its cache; the next thread follows with the next stages. Step i of an

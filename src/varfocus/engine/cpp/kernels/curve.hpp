@@ -1,7 +1,8 @@
 // Values and derivatives of the contrast curves of one row of pixels, by Clenshaw's recurrence.
 //
-// c(s) = Σ a_m T_m(s) on s = x / 10, c′(s) = Σ m a_m U_{m−1}(s); the derivative of the recurrence
-// gives c″. Only a is stored: differentiated coefficients would cost 64 more bytes per pixel.
+// c(s) = Σ a_m T_m(s) on s = x / 10, c′(s) = Σ m a_m U_{m−1}(s); the derivative of the recurrence,
+// halved throughout, gives c″. Only a is stored: differentiated coefficients would cost 64 more bytes
+// per pixel.
 #pragma once
 
 #include "set.hpp"
@@ -20,28 +21,56 @@ struct CurveRow {
     int degree, width;
 };
 
-// c′(x) and c″(x). The common degrees are unrolled into registers …
+// The common degrees are unrolled into registers, and Degree<0> stands for any other, …
 template <int DEGREE>
-VARFOCUS_INLINE void slopes_of_degree(const CurveRow& row, const float* VARFOCUS_RESTRICT d,
-                                      float* VARFOCUS_RESTRICT first,
-                                      float* VARFOCUS_RESTRICT second) {
-    const float* VARFOCUS_RESTRICT a = row.a;
-    VARFOCUS_INDEPENDENT
-    for (int x = 0; x < row.width; ++x) {
-        const float two_s = d[x] * (2.0f / X_MAX);
-        float u = 0, u_later = 0, v = 0, v_later = 0;
-#pragma GCC unroll 16
-        for (int m = DEGREE; m >= 1; --m) {
-            const float v_new = two_s * v + (2.0f * u - v_later);
-            const float u_new = two_s * u + (float(m) * a[m * row.plane + x] - u_later);
-            v_later = v, v = v_new, u_later = u, u = u_new;
-        }
-        first[x] = u * (1.0f / X_MAX);
-        second[x] = v * (1.0f / (X_MAX * X_MAX));
+struct Degree {
+    static constexpr int value = DEGREE;
+};
+template <class F>
+VARFOCUS_INLINE void with_degree(int degree, const F& f) {
+    switch (degree) {
+        case 2: return f(Degree<2>());
+        case 3: return f(Degree<3>());
+        case 4: return f(Degree<4>());
+        case 5: return f(Degree<5>());
+        case 6: return f(Degree<6>());
+        case 7: return f(Degree<7>());
+        case 8: return f(Degree<8>());
+        default: return f(Degree<0>());
     }
 }
 
-// … and any other runs in strips that stay in the innermost cache.
+// c′(x) of one pixel, whose first coefficient `a` points to.
+template <int DEGREE>
+VARFOCUS_INLINE float slope_at(const float* a, std::ptrdiff_t plane, float x) {
+    const float two_s = x * (2.0f / X_MAX);
+    float u = 0, u_later = 0;
+#pragma GCC unroll 16
+    for (int m = DEGREE; m >= 1; --m) {
+        const float u_new = two_s * u + (float(m) * a[m * plane] - u_later);
+        u_later = u, u = u_new;
+    }
+    return u * (1.0f / X_MAX);
+}
+
+// c(x) and c′(x) of one pixel.
+template <int DEGREE>
+VARFOCUS_INLINE void value_at(const float* a, std::ptrdiff_t plane, float x, float& value,
+                              float& first) {
+    const float two_s = x * (2.0f / X_MAX);
+    float t = 0, t_later = 0, u = 0, u_later = 0;
+#pragma GCC unroll 16
+    for (int m = DEGREE; m >= 1; --m) {
+        const float a_m = a[m * plane];
+        const float t_new = two_s * t + (a_m - t_later);
+        const float u_new = two_s * u + (float(m) * a_m - u_later);
+        t_later = t, t = t_new, u_later = u, u = u_new;
+    }
+    value = 0.5f * two_s * t + (a[0] - t_later);
+    first = u * (1.0f / X_MAX);
+}
+
+// … which runs in strips that stay in the innermost cache.
 VARFOCUS_INLINE void slopes_of_any_degree(const CurveRow& row, const float* d, float* first,
                                           float* second) {
     for (int begin = 0; begin < row.width; begin += STRIP) {
@@ -51,50 +80,15 @@ VARFOCUS_INLINE void slopes_of_any_degree(const CurveRow& row, const float* d, f
             const float* VARFOCUS_RESTRICT a = row.a + m * row.plane + begin;
             for (int i = 0; i < count; ++i) {
                 const float two_s = d[begin + i] * (2.0f / X_MAX);
-                const float v_new = two_s * v[i] + (2.0f * u[i] - v_later[i]);
+                const float v_new = two_s * v[i] + (u[i] - v_later[i]);
                 const float u_new = two_s * u[i] + (float(m) * a[i] - u_later[i]);
                 v_later[i] = v[i], v[i] = v_new, u_later[i] = u[i], u[i] = u_new;
             }
         }
         for (int i = 0; i < count; ++i) {
             first[begin + i] = u[i] * (1.0f / X_MAX);
-            second[begin + i] = v[i] * (1.0f / (X_MAX * X_MAX));
+            second[begin + i] = v[i] * (2.0f / (X_MAX * X_MAX));
         }
-    }
-}
-
-VARFOCUS_INLINE void slopes(const CurveRow& row, const float* d, float* first, float* second) {
-    switch (row.degree) {
-        case 2: return slopes_of_degree<2>(row, d, first, second);
-        case 3: return slopes_of_degree<3>(row, d, first, second);
-        case 4: return slopes_of_degree<4>(row, d, first, second);
-        case 5: return slopes_of_degree<5>(row, d, first, second);
-        case 6: return slopes_of_degree<6>(row, d, first, second);
-        case 7: return slopes_of_degree<7>(row, d, first, second);
-        case 8: return slopes_of_degree<8>(row, d, first, second);
-        default: return slopes_of_any_degree(row, d, first, second);
-    }
-}
-
-// c(x) and c′(x), in the same two ways.
-template <int DEGREE>
-VARFOCUS_INLINE void values_of_degree(const CurveRow& row, const float* VARFOCUS_RESTRICT d,
-                                      float* VARFOCUS_RESTRICT value,
-                                      float* VARFOCUS_RESTRICT first) {
-    const float* VARFOCUS_RESTRICT a = row.a;
-    VARFOCUS_INDEPENDENT
-    for (int x = 0; x < row.width; ++x) {
-        const float two_s = d[x] * (2.0f / X_MAX);
-        float t = 0, t_later = 0, u = 0, u_later = 0;
-#pragma GCC unroll 16
-        for (int m = DEGREE; m >= 1; --m) {
-            const float a_m = a[m * row.plane + x];
-            const float t_new = two_s * t + (a_m - t_later);
-            const float u_new = two_s * u + (float(m) * a_m - u_later);
-            t_later = t, t = t_new, u_later = u, u = u_new;
-        }
-        value[x] = 0.5f * two_s * t + (a[x] - t_later);
-        first[x] = u * (1.0f / X_MAX);
     }
 }
 
@@ -120,18 +114,22 @@ VARFOCUS_INLINE void values_of_any_degree(const CurveRow& row, const float* d, f
     }
 }
 
-VARFOCUS_INLINE void values_and_slopes(const CurveRow& row, const float* d, float* value,
-                                       float* first) {
-    switch (row.degree) {
-        case 2: return values_of_degree<2>(row, d, value, first);
-        case 3: return values_of_degree<3>(row, d, value, first);
-        case 4: return values_of_degree<4>(row, d, value, first);
-        case 5: return values_of_degree<5>(row, d, value, first);
-        case 6: return values_of_degree<6>(row, d, value, first);
-        case 7: return values_of_degree<7>(row, d, value, first);
-        case 8: return values_of_degree<8>(row, d, value, first);
-        default: return values_of_any_degree(row, d, value, first);
-    }
+// c(x) and c′(x) of a row of any degree.
+VARFOCUS_INLINE void values_and_slopes(const CurveRow& row, const float* VARFOCUS_RESTRICT d,
+                                       float* VARFOCUS_RESTRICT value,
+                                       float* VARFOCUS_RESTRICT first) {
+    with_degree(row.degree, [&](auto degree) {
+        constexpr int DEGREE = decltype(degree)::value;
+        if constexpr (DEGREE == 0) {
+            values_of_any_degree(row, d, value, first);
+        } else {
+            const float* VARFOCUS_RESTRICT a = row.a;
+            VARFOCUS_INDEPENDENT
+            for (int x = 0; x < row.width; ++x) {
+                value_at<DEGREE>(a + x, row.plane, d[x], value[x], first[x]);
+            }
+        }
+    });
 }
 
 }  // namespace VARFOCUS_SET

@@ -21,9 +21,9 @@ struct Source {
 VARFOCUS_INLINE Source source_of(double position, int length, int taps, int phases) {
     position = position > -1.0 ? position : -1.0;  // also catches NaN
     position = position < double(length) ? position : double(length);
-    const double below = floor(position);
-    const int phase = int((position - below) * phases + 0.5);
-    return {int(below) - taps / 2 + 1, phase};
+    const int whole = int(position), below = whole - (double(whole) > position);
+    const int phase = int((position - double(below)) * phases + 0.5);
+    return {below - taps / 2 + 1, phase};
 }
 
 template <class Pixel>
@@ -34,7 +34,7 @@ VARFOCUS_INLINE Pixel stored(float value) {
         constexpr float top = float(std::numeric_limits<Pixel>::max());
         value = value > 0.0f ? value : 0.0f;
         value = value < top ? value : top;
-        return Pixel(nearbyintf(value));
+        return Pixel(lrintf(value));
     }
 }
 
