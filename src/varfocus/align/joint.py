@@ -86,7 +86,7 @@ LENS, LENS_ERROR, LENSES = 1.0, 1.0, (0.0, 1.0)
 """λ as it is thought to be, to within which standard error, and between which bounds: 0 if every
 pixel is blurred by itself, 1 for a lens."""
 
-STILL_ROUNDS = 3
+STILL_ROUNDS = 2
 """Times that the blur of frames that stand still is improved."""
 
 EXACT = 0.05
@@ -247,9 +247,11 @@ def preferences(
     shape = (greys[0].shape[0], greys[0].shape[1])
     raster, still = Raster.over(shape), np.tile(np.eye(3), (n, 1, 1))
     betas: list[Array | None] = [None] * n
-    moved = found.links
+    moved, lens = found.links, LENS
+    stood, betas = _compared(greys, still, raster, betas, "shift", reference, mapper, lens)
     for _ in range(STILL_ROUNDS):
-        stood, betas = _compared(greys, still, raster, betas, "shift", reference, mapper, LENS)
+        _, lens, _, _ = _solved(stood, n, reference, lens)
+        stood, betas = _compared(greys, still, raster, betas, "shift", reference, mapper, lens)
     count = len(raster.centres)
     _, first, second = np.intersect1d(
         moved.frame * count + moved.cell,

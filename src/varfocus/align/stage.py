@@ -8,7 +8,9 @@ a warning.
 Motion is likely where pairs put a frame farther from the reference than resampling is worth, beyond
 what they are unsure by and what defocus may pretend: distance > `STILL` + `SURE` · standard error +
 doubt. It is proven where the frame, registered to what is sharp, lies there as well: distance >
-`STILL` + `SURE` · standard error, in which blur is counted.
+`STILL` + `SURE` · standard error, in which blur is counted; and where, on the same pixels, motion
+explains it better than standing still and being blurred place by place, by `DECISIVE` standard
+errors.
 """
 
 from __future__ import annotations

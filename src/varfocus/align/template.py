@@ -7,12 +7,13 @@ should differs from it by defocus alone: with β the half variance of the blur i
 
 β a field, one value per cell and linear in between. A frame differs from P_k, cell by cell, by
 
-.. math:: I_k - P_k = -u·∇P_k + b\,\partial_β P_k + c + \text{noise},
+.. math:: I_k - P_k = -u·∇P_k + b\,\partial_β P_k + b_2 ∇^4 P_k + c + \text{noise},
 
-u the displacement; b, what is missing of the blur, and c, the bias of the light, are the cell's own
-and are eliminated. Its gain is not: defocus keeps the light, and less contrast is more blur. Unlike
-neighbours in a stack, P_k is blurred like the frame, so that a change of
-blur cannot pose as motion, and errors do not add up from frame to frame.
+u the displacement; b, what is missing of the blur, b₂, what else an even aperture does that is no
+Gaussian, and c, the bias of the light, are the cell's own and are eliminated. Its gain is not:
+defocus keeps the light, and less contrast is more blur. Unlike neighbours in a stack, P_k is
+blurred like the frame, so that a change of blur cannot pose as motion, and errors do not add up
+from frame to frame.
 
 Where β is uneven, that is not yet what a lens draws. Its pixel p sees through the point a of the
 aperture the place q of the surface with q = p − a c(q), c the size of the blur there: not that of
@@ -265,17 +266,19 @@ def compared(
     P, change, tilt = _reblurred(picture, beta)
     P += np.float32(lens) * tilt
     g_y, g_x = (np.asarray(g, np.float32) for g in np.gradient(P))
+    bend = ndimage.laplace(ndimage.laplace(P, mode="nearest"), mode="nearest")
     features = np.stack(
-        [cut(f[None], raster.side)[0] for f in (g_x, g_y, change, image - P, tilt)], axis=1
+        [cut(f[None], raster.side)[0] for f in (g_x, g_y, change, image - P, tilt, bend)], axis=1
     ).astype(np.float64)
     features -= features.mean(axis=2, keepdims=True)
     products = np.matmul(features, features.swapaxes(1, 2))
     size = np.sqrt(np.maximum(np.einsum("mii->mi", products), 1e-20))
     products /= size[:, :, None] * size[:, None, :]
     # What blur explains is taken out of motion and difference.
-    keep = [0, 1, 3, 4]
-    across = products[:, keep][:, :, 2:3]
-    rest = products[:, keep][:, :, keep] - across @ across.swapaxes(1, 2)
+    keep, gone = [0, 1, 3, 4], [2, 5]
+    across = products[:, keep][:, :, gone]
+    inner = np.linalg.inv(products[:, gone][:, :, gone] + 1e-3 * np.eye(2))
+    rest = products[:, keep][:, :, keep] - across @ inner @ across.swapaxes(1, 2)
     rest *= size[:, keep][:, :, None] * size[:, keep][:, None, :]
     # How much blur is missing is asked together with motion.
     whole = np.linalg.inv(products[:, :3, :3] + 1e-4 * np.eye(3))
