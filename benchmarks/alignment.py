@@ -218,7 +218,8 @@ def main() -> None:
     if options.summary:
         results = _stored(options.summary)
         for move in (False, True):
-            summarise([r for r in results if ("errors" in r) == move])
+            if some := [r for r in results if ("errors" in r) == move]:
+                summarise(some)
     elif options.steady or options.moved:
         for asked, move in ((options.steady, False), (options.moved, True)):
             if asked:
