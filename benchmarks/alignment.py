@@ -1,8 +1,7 @@
 """How well alignment does: steady stacks left alone, moved ones put right.
 
     python benchmarks/alignment.py [--quick]
-    python benchmarks/alignment.py --steady [--part dev|test] [--data DATA] [--cache FOLDER]
-    python benchmarks/alignment.py --moved [--part dev|test] [--data DATA] [--cache FOLDER]
+    python benchmarks/alignment.py --steady --moved [--part dev|test] [--data DATA] [--cache FOLDER]
     python benchmarks/alignment.py --summary FILE …
     python benchmarks/alignment.py --cost
 
@@ -121,19 +120,20 @@ def judged(scene: alignment_stacks.Scene, move: bool) -> dict[str, Any]:
     return result
 
 
-def study(options: argparse.Namespace) -> None:
-    """Judge many stacks, and keep what came of each."""
-    done = _stored([options.store]) if options.store and options.store.is_file() else []
+def study(options: argparse.Namespace, move: bool) -> None:
+    """Judge many stacks, steady or moved, and keep what came of each."""
+    stored = _stored([options.store]) if options.store and options.store.is_file() else []
+    done = [result for result in stored if ("errors" in result) == move]
     known = {result["name"] for result in done}
     for scene in _chosen(options):
         if scene.name in known:
             continue
-        result = judged(scene, options.moved)
+        result = judged(scene, move)
         done.append(result)
         if options.store:
             with options.store.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(result) + "\n")
-        errors = f", worst frame {max(result['errors']):.3f} px" if options.moved else ""
+        errors = f", worst frame {max(result['errors']):.3f} px" if move else ""
         print(f"{result['name']}: {result['summary']}{errors}", flush=True)
     summarise(done)
 
@@ -216,9 +216,14 @@ def main() -> None:
     parser.add_argument("--only", type=int, nargs="*")
     options = parser.parse_args()
     if options.summary:
-        summarise(_stored(options.summary))
+        results = _stored(options.summary)
+        for move in (False, True):
+            if some := [r for r in results if ("errors" in r) == move]:
+                summarise(some)
     elif options.steady or options.moved:
-        study(options)
+        for asked, move in ((options.steady, False), (options.moved, True)):
+            if asked:
+                study(options, move)
     elif options.cost:
         cost()
     else:

@@ -150,6 +150,12 @@ def test_nothing_but_our_errors_leaves_alignment(first):
             raise AssertionError(f"odd stack {seed} ({KINDS[seed % len(KINDS)]})") from error
 
 
+@pytest.mark.filterwarnings("error")
+def test_blur_of_frames_without_anything_sharp_is_no_motion():
+    """Frames 12, 24 and 36 px blurred, and a white one: their pairs seem to grow by 8 %."""
+    check(802110)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_nothing_but_our_errors_leaves_alignment_at_length():

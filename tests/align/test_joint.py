@@ -7,7 +7,7 @@ import pytest
 from scipy import ndimage
 
 from varfocus.align.cells import root_mean_square
-from varfocus.align.joint import refined
+from varfocus.align.joint import preferences, refined
 from varfocus.align.models import grid, moved, normaliser, parameters, step, unit
 from varfocus.align.template import Raster, compared, matching_blur, seen, template
 from varfocus.align.warp import warp
@@ -102,6 +102,50 @@ def test_a_frame_that_shows_nothing_stays_and_says_so(tilted, rng):
     found = refined(frames, still, "similarity", 3)
     assert errors_of(found)[0] > 5.0 * errors_of(found)[1:].max()
     assert off(found.maps, still)[1:].max() < 0.1
+
+
+def test_motion_is_preferred_to_standing_still_only_where_there_is_some(tilted):
+    still = np.tile(np.eye(3), (7, 1, 1))
+    grown = still.copy()
+    grown[:, [0, 1], [0, 1]] += np.linspace(-0.02, 0.02, 7)[:, None]
+    steady = taken(tilted, still)
+    assert (preferences(steady, refined(steady, still, "similarity", 3), 3) < 5.0).all()
+    moving = taken(tilted, grown)
+    right = refined(moving, grown, "similarity", 3)
+    assert (preferences(moving, right, 3)[[0, 6]] > 5.0).all()
+
+
+def through_a_lens(image, first, slope):
+    """Return what rays through a Gaussian aperture see of a surface blurred by first + slope·x."""
+    y, x = np.mgrid[: image.shape[0], : image.shape[1]].astype(float)
+    number = np.arange(150) + 0.5
+    radius, turn = np.sqrt(-2.0 * np.log1p(-number / 150)), np.pi * (1 + np.sqrt(5)) * number
+    points = radius[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    seen_by_all = np.zeros(image.shape)
+    for a in np.concatenate([points, -points]):
+        c = (first + slope * x) / (1.0 + slope * a[0])  # where q = p − a c(q)
+        seen_by_all += ndimage.map_coordinates(image, [y - a[1] * c, x - a[0] * c], order=1)
+    return (seen_by_all / (2 * len(points))).astype(np.float32)
+
+
+@pytest.mark.parametrize("lens", [0.0, 1.0])
+def test_how_uneven_blur_was_drawn_is_seen(texture, lens):
+    """Blurred pixel by pixel, λ = 0; through a lens, λ = 1."""
+    first, slope = 2.0, 0.03
+    smooth = ndimage.gaussian_filter(texture, 1.0)
+    sigma = first + slope * np.arange(texture.shape[1], dtype=np.float32)
+    if lens:
+        frame = through_a_lens(smooth, first, slope)
+    else:
+        frame = blur(smooth, np.broadcast_to(sigma, (1, *texture.shape)), radius=30)[0]
+    raster = Raster.over(texture.shape)
+    picture = template({0: smooth}, np.zeros(len(raster.centres), np.intp), raster)
+    beta = (first + slope * raster.centres[:, 0]) ** 2 / 2
+    found = compared(frame, picture, beta, np.ones(len(raster.centres), bool), lens=0.0)
+    inner = raster.to_border > 24
+    H, g, d = found.curvature[inner], found.slope[inner], found.tilt[inner]
+    per_slope = np.linalg.solve(H, d[..., None])[..., 0]
+    assert abs((per_slope * g).sum() / (per_slope * d).sum() - lens) < 0.4
 
 
 def test_frames_of_one_colour_are_no_trouble():

@@ -17,9 +17,11 @@ for all frames, repeated with a new template until nothing moves. Cells that con
 count less. The covariance of δ comes from how much cells contradict each other (a sandwich, cells
 being what is independent, over all frames together since they share the template).
 
-A surface whose blur changes from place to place seems displaced by up to 2∇β even when blurred by
-a perfect lens, depending on whether pixels are thought to gather or to scatter light: the lens
-itself lies in between. The map that ∇β pretends is what defocus may have added.
+A surface whose blur changes from place to place is excess otherwise by a lens than by a simulator
+that blurs every pixel by itself, by λ D of `varfocus.align.template`. λ is one unknown more for the
+whole stack, and adds λ H⁻¹ Σ ∇P D to what a cell shows. Cells of different texture tell it well;
+where they do not, it is a lens's to within a prior, λ ~ N(1, 1). How the maps change with λ is what
+defocus may have added to them.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from scipy.optimize import minimize_scalar
 from varfocus.align.cells import UNKNOWN, columns_at, root_mean_square
 from varfocus.align.models import normaliser, step, unit
 from varfocus.align.template import (
+    LARGEST_BETA,
     MARGIN,
     Comparison,
     Grey,
@@ -76,7 +79,21 @@ LEAST_ERROR = 0.02
 """Standard error in pixels that resampling leaves."""
 
 PRETENDED = 0.25
-"""Standard error of the answer in units of what ∇β pretends, as measured on simulated stacks."""
+"""Standard error of λ that is not seen in the cells, as measured on simulated stacks: apertures are
+no Gaussians."""
+
+LENS, LENS_ERROR, LENSES = 1.0, 1.0, (0.0, 1.0)
+"""λ as it is thought to be, to within which standard error, and between which bounds: 0 if every
+pixel is blurred by itself, 1 for a lens."""
+
+STILL_ROUNDS = 2
+"""Times that the blur of frames that stand still is improved."""
+
+EXACT = 0.05
+"""Cells that are more exact than this, in pixels, count alike when two drawings are compared."""
+
+FEWEST_CELLS = 6
+"""Fewer cells do not tell which drawing is better."""
 
 TAUS = (1e-4, 1.0)
 PHIS = (1e-6, 1e6)
@@ -100,11 +117,14 @@ class Refined:
         Of their parameters times half the diagonal, in px².
     doubts : ndarray of shape (n,)
         What defocus may have added, in pixels.
+    links : Links
+        What the cells said last.
     """
 
     maps: Array
     covariance: Array
     doubts: Array
+    links: Links
 
 
 @dataclass(frozen=True)
@@ -121,10 +141,12 @@ class Links:
         Curvature, times the weight.
     g : ndarray of shape (q, 2)
         Slope, times the weight.
+    variance : ndarray of shape (q,)
+        Mean square of what is not explained.
     sigma : ndarray of shape (q,)
         Blur relative to the template in pixels.
-    pretended : ndarray of shape (q, 2)
-        ∇β in pixels.
+    tilt : ndarray of shape (q, 2)
+        d, the slope that uneven blur causes per λ, times the weight.
     """
 
     frame: NDArray[np.intp]
@@ -133,8 +155,9 @@ class Links:
     B: Array
     H: Array
     g: Array
+    variance: Array
     sigma: Array
-    pretended: Array
+    tilt: Array
 
     @property
     def group(self) -> NDArray[np.intp]:
@@ -174,10 +197,10 @@ def refined(
     A = np.array(maps, np.float64)
     covariance, doubts = np.zeros((n, 0, n, 0)), np.zeros(n)
     betas: list[Array | None] = [None] * n
-    length = np.zeros((n, 1))
+    length, lens = np.zeros((n, 1)), LENS
     for number in range(ROUNDS):
-        links, betas = _compared(greys, A, raster, betas, model, reference, mapper)
-        delta, covariance, pretended = _solved(links, n, reference)
+        links, betas = _compared(greys, A, raster, betas, model, reference, mapper, lens)
+        delta, lens, covariance, pretended = _solved(links, n, reference, lens)
         doubts = root_mean_square(pretended[:, :, None] * pretended[:, None, :], model, shape)
         length = np.abs(delta).max(axis=1, keepdims=True)
         delta *= np.minimum(FARTHEST / np.maximum(length, 1e-9), 1.0)
@@ -192,7 +215,64 @@ def refined(
     covariance[lost], covariance[:, :, lost] = 0.0, 0.0
     for i in range(covariance.shape[1]):
         covariance[lost, i, lost, i] = UNKNOWN**2
-    return Refined(A, covariance, doubts)
+    return Refined(A, covariance, doubts, links)
+
+
+def preferences(
+    greys: Sequence[NDArray[np.floating]], found: Refined, reference: int, mapper: Mapper = map
+) -> Array:
+    r"""Return by how many standard errors motion explains each frame better than defocus does.
+
+    The stack is excess once more as if all frames had stood still, each blurred as it likes from
+    place to place, and compared with how it was excess with the maps found. Cells c that both drew:
+
+    .. math:: t_k = \frac{\bar{l}}{\operatorname{se}(\bar{l})}, \qquad
+              l_c = \log\frac{\text{unexplained, still}}{\text{unexplained, moved}},
+
+    weighted by how exactly cells place the frame.
+
+    Parameters
+    ----------
+    greys, reference, mapper
+        As for `refined`.
+    found : Refined
+        What it returned.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        t; zero for frames that too few cells tell of.
+    """
+    n = len(greys)
+    shape = (greys[0].shape[0], greys[0].shape[1])
+    raster, still = Raster.over(shape), np.tile(np.eye(3), (n, 1, 1))
+    betas: list[Array | None] = [None] * n
+    moved, lens = found.links, LENS
+    stood, betas = _compared(greys, still, raster, betas, "shift", reference, mapper, lens)
+    for _ in range(STILL_ROUNDS):
+        _, lens, _, _ = _solved(stood, n, reference, lens)
+        stood, betas = _compared(greys, still, raster, betas, "shift", reference, mapper, lens)
+    count = len(raster.centres)
+    _, first, second = np.intersect1d(
+        moved.frame * count + moved.cell,
+        stood.frame * count + stood.cell,
+        assume_unique=True,
+        return_indices=True,
+    )
+    better = np.log(
+        (stood.variance[second] + LEAST_VARIANCE) / (moved.variance[first] + LEAST_VARIANCE)
+    )
+    precision = np.einsum("qii->q", moved.H[first])
+    weight = 1.0 / (EXACT**2 + 2.0 / np.maximum(precision, 1e-12))
+    t = np.zeros(n)
+    for k in range(n):
+        own = moved.frame[first] == k
+        if np.count_nonzero(own) < FEWEST_CELLS:
+            continue
+        w, b = weight[own] / weight[own].sum(), better[own]
+        mean = float((w * b).sum())
+        t[k] = mean / max(float(np.sqrt((w**2 * (b - mean) ** 2).sum())), 1e-12)
+    return t
 
 
 def _compared(
@@ -203,6 +283,7 @@ def _compared(
     model: str,
     reference: int,
     mapper: Mapper,
+    lens: float,
 ) -> tuple[Links, list[Array | None]]:
     """Make the template and compare every frame with it."""
     frames = range(len(greys))
@@ -225,14 +306,15 @@ def _compared(
         image, beta = lit(k), betas[k]
         if beta is None:
             beta = matching_blur(image, picture, covered[k])
-        return compared(image, picture, beta, covered[k])
+        return compared(image, picture, beta, covered[k], lens)
 
     found: list[Comparison] = list(mapper(compare, frames))
     parts = []
     columns = columns_at(raster.centres, model, raster.shape)
     for k, seen_k in enumerate(found):
         near = MARGIN * np.sqrt(2.0 * seen_k.beta) + 1.0 > raster.to_border
-        cells = np.flatnonzero(covered[k] & (source != k) & ~near)
+        matched = seen_k.beta < LARGEST_BETA
+        cells = np.flatnonzero(covered[k] & (source != k) & ~near & matched)
         usual = np.median(seen_k.variance[cells]) if len(cells) else 1.0
         weight = 1.0 / (seen_k.variance[cells] + LUCK * usual + LEAST_VARIANCE)
         parts.append(
@@ -243,8 +325,9 @@ def _compared(
                 columns[cells],
                 weight[:, None, None] * seen_k.curvature[cells],
                 weight[:, None] * seen_k.slope[cells],
+                seen_k.variance[cells],
                 np.sqrt(2.0 * seen_k.beta[cells]),
-                raster.slopes(seen_k.beta)[cells],
+                weight[:, None] * seen_k.tilt[cells],
             )
         )
     links = Links(*(np.concatenate(column) for column in zip(*map(_values, parts), strict=True)))
@@ -255,67 +338,79 @@ def _values(links: Links) -> list[NDArray[Any]]:
     return list(vars(links).values())
 
 
-def _solved(links: Links, n: int, reference: int) -> tuple[Array, Array, Array]:
-    """Return δ of every frame, its covariance, and what defocus may have added to it."""
+def _solved(links: Links, n: int, reference: int, lens: float) -> tuple[Array, float, Array, Array]:
+    """Return δ of every frame, λ (`lens` before), the covariance of δ, and δ per λ."""
     p = links.B.shape[2]
-    delta: Array = np.zeros((n, p))
-    inverse: Array = np.eye(n * p)
+    delta, excess, pretended = np.zeros((n, p)), 0.0, np.zeros(n * p)
+    inverse: Array = np.eye(n * p + 1)
     trust, phi = np.ones(len(links.frame)), np.ones(n)
-    tau, v = 0.0, np.zeros((len(links.frame), 2))
     own, spread = links, Spread.of(links)
+    system = System.of(links, 0.0, n, reference)
     for _ in range(REWEIGHTED):
-        squares = spread.squares(_misfit(links, delta))
+        squares = spread.squares(_misfit(links, delta, excess))
         phi, tau = spread.likely(squares, trust, phi)
         trust = spread.trust(squares, phi, tau)
         weight = trust / phi[links.frame]
-        own = replace(links, H=links.H * weight[:, None, None], g=links.g * weight[:, None])
+        own = replace(
+            links,
+            H=links.H * weight[:, None, None],
+            g=links.g * weight[:, None],
+            tilt=links.tilt * weight[:, None],
+        )
         system = System.of(own, tau, n, reference)
         inverse = np.asarray(np.linalg.inv(system.matrix), np.float64)
-        delta = (inverse @ system.right(-own.g)).reshape(n, p)
-        v = system.displaced(delta)
+        right = system.right(-own.g)
+        right[-1] += (LENS - lens) / LENS_ERROR**2
+        answer = inverse @ right
+        pretended = -np.linalg.solve(system.matrix[:-1, :-1], system.matrix[:-1, -1])
+        excess = float(np.clip(answer[-1], LENSES[0] - lens, LENSES[1] - lens))
+        delta = (answer[:-1] + (excess - answer[-1]) * pretended).reshape(n, p)
     # What remains of each cell once its own displacement is taken off.
-    pull = np.einsum(
-        "qia,qi->qa",
-        links.B,
-        _misfit(own, delta) + np.einsum("qij,qj->qi", own.H, own.sigma[:, None] * v),
-    )
+    v = system.displaced(delta, excess)
+    rest = _misfit(own, delta, excess) + np.einsum("qij,qj->qi", own.H, own.sigma[:, None] * v)
+    pull = np.einsum("qia,qi->qa", links.B, rest)
     score = np.zeros((int(links.cell.max(initial=0)) + 1, n, p))
     np.add.at(score, (links.cell, links.frame), pull)
     np.add.at(score, (links.cell, links.source), -pull)
     flat = score.reshape(len(score), n * p)
     flat[:, reference * p : (reference + 1) * p] = 0.0
-    prior = np.full(n * p, PRIOR / p)
+    of_lens = np.zeros((len(score), 1))
+    np.add.at(of_lens[:, 0], links.cell, np.einsum("qi,qi->q", system.w, rest))
+    flat = np.concatenate([flat, of_lens], axis=1)
+    prior = np.full(n * p + 1, PRIOR / p)
     prior[reference * p : (reference + 1) * p] = 0.0
+    prior[-1] = 1.0 / LENS_ERROR**2
     covariance = inverse @ (flat.T @ flat + np.diag(prior)) @ inverse
     kept = np.arange(n) != reference
     resampled = np.diag(np.repeat(LEAST_ERROR**2 / p * kept, p))
-    telling = np.einsum("qij,qj->qi", own.H, links.pretended)
-    pretended = (inverse @ System.of(own, tau, n, reference).right(telling)).reshape(n, p)
-    doubt = PRETENDED * pretended.ravel()
-    covariance += resampled + np.outer(doubt, doubt)
-    return delta, covariance.reshape(n, p, n, p), pretended
+    doubt = PRETENDED * pretended
+    covariance = covariance[:-1, :-1] + resampled + np.outer(doubt, doubt)
+    return delta, lens + excess, covariance.reshape(n, p, n, p), pretended.reshape(n, p)
 
 
-def _misfit(links: Links, delta: Array) -> Array:
-    """Return g + H B (δ_k − δ_s): minus H times what motion does not explain."""
+def _misfit(links: Links, delta: Array, excess: float) -> Array:
+    """Return g + H B (δ_k − δ_s) − λ d: minus H times what motion and λ do not explain."""
     apart = np.einsum("qia,qa->qi", links.B, delta[links.frame] - delta[links.source])
-    return np.asarray(links.g + np.einsum("qij,qj->qi", links.H, apart), np.float64)
+    moved = links.g + np.einsum("qij,qj->qi", links.H, apart)
+    return np.asarray(moved - excess * links.tilt, np.float64)
 
 
 @dataclass(frozen=True)
 class System:
-    """The linear system for δ, with the displacements v of blurred cells eliminated.
+    """The linear system for δ and λ, with the displacements v of blurred cells eliminated.
 
     Attributes
     ----------
     links : Links
-        What cells say, H and g divided by φ.
-    matrix : ndarray of shape (n·p, n·p)
-        Of the system, with ones for the reference.
-    G : ndarray of shape (e, 2, n·p)
+        What cells say, H, g and d divided by φ.
+    matrix : ndarray of shape (n·p + 1, n·p + 1)
+        Of the system, with ones for the reference; λ is last.
+    G : ndarray of shape (e, 2, n·p + 1)
         Σ_k σ H B over the frames of a cell and side: v as a pull on δ.
     K : ndarray of shape (e, 2, 2)
         Inverse of Σ_k σ² H + 1/τ².
+    w : ndarray of shape (q, 2)
+        Displacement per λ, −H⁻¹ d.
     fixed : slice
         Parameters of the reference.
     """
@@ -324,6 +419,7 @@ class System:
     matrix: Array
     G: Array
     K: Array
+    w: Array
     fixed: slice
 
     @classmethod
@@ -331,6 +427,9 @@ class System:
         """Set up the system."""
         p = links.B.shape[2]
         HB = links.H @ links.B
+        ridge = (1e-3 * np.einsum("qii->q", links.H) + 1e-12)[:, None, None] * np.eye(2)
+        w = -np.linalg.solve(links.H + ridge, links.tilt[..., None])[..., 0]
+        Hw = np.einsum("qij,qj->qi", links.H, w)
         blocks = np.einsum("qia,qib->qab", links.B, HB)
         M = np.zeros((n, n, p, p))
         for row, column, sign in (
@@ -346,18 +445,27 @@ class System:
         pulls = links.sigma[:, None, None] * HB
         np.add.at(G, (group, links.frame), pulls)
         np.add.at(G, (group, links.source), -pulls)
+        last = np.zeros((count, 2, 1))
+        np.add.at(last[..., 0], group, links.sigma[:, None] * Hw)
         inner = np.zeros((count, 2, 2))
         np.add.at(inner, group, (links.sigma**2)[:, None, None] * links.H)
         # As τ² (1 + τ² Σ σ² H)⁻¹: τ may be zero.
         K: Array = np.asarray(tau**2 * np.linalg.inv(np.eye(2) + tau**2 * inner), np.float64)
-        flat = G.swapaxes(1, 2).reshape(count, 2, n * p)
-        whole = M.swapaxes(1, 2).reshape(n * p, n * p) + PRIOR / p * np.eye(n * p)
-        whole -= flat.reshape(-1, n * p).T @ (K @ flat).reshape(-1, n * p)
+        flat = np.concatenate([G.swapaxes(1, 2).reshape(count, 2, n * p), last], axis=2)
+        cross = np.zeros((n, p))
+        each = np.einsum("qia,qi->qa", links.B, Hw)
+        np.add.at(cross, links.frame, each)
+        np.add.at(cross, links.source, -each)
+        whole = np.zeros((n * p + 1, n * p + 1))
+        whole[:-1, :-1] = M.swapaxes(1, 2).reshape(n * p, n * p) + PRIOR / p * np.eye(n * p)
+        whole[-1, :-1] = whole[:-1, -1] = cross.ravel()
+        whole[-1, -1] = float((w * Hw).sum()) + 1.0 / LENS_ERROR**2
+        whole -= flat.reshape(-1, n * p + 1).T @ (K @ flat).reshape(-1, n * p + 1)
         fixed = slice(reference * p, (reference + 1) * p)
         whole[fixed] = 0.0
         whole[:, fixed] = 0.0
         whole[fixed, fixed] = np.eye(p)
-        return cls(links, whole, flat, K, fixed)
+        return cls(links, whole, flat, K, w, fixed)
 
     def right(self, pull: Array) -> Array:
         """Return the right side for pulls H u of all links, ``(q, 2)``; zero for the reference."""
@@ -366,13 +474,14 @@ class System:
         right = np.zeros((self.G.shape[2] // each.shape[1], each.shape[1]))
         np.add.at(right, links.frame, each)
         np.add.at(right, links.source, -each)
-        flat = right.ravel() - np.einsum("eia,eij,ej->a", self.G, self.K, self._gathered(pull))
+        flat = np.append(right.ravel(), (self.w * pull).sum())
+        flat -= np.einsum("eia,eij,ej->a", self.G, self.K, self._gathered(pull))
         flat[self.fixed] = 0.0
         return np.asarray(flat, np.float64)
 
-    def displaced(self, delta: Array) -> Array:
-        """Return the most likely v of every link, given δ, shape ``(q, 2)``."""
-        v = np.einsum("eij,ej->ei", self.K, self._gathered(-_misfit(self.links, delta)))
+    def displaced(self, delta: Array, excess: float) -> Array:
+        """Return the most likely v of every link, given δ and λ, shape ``(q, 2)``."""
+        v = np.einsum("eij,ej->ei", self.K, self._gathered(-_misfit(self.links, delta, excess)))
         return np.asarray(v[self.links.group], np.float64)
 
     def _gathered(self, pull: Array) -> Array:

@@ -8,7 +8,9 @@ a warning.
 Motion is likely where pairs put a frame farther from the reference than resampling is worth, beyond
 what they are unsure by and what defocus may pretend: distance > `STILL` + `SURE` · standard error +
 doubt. It is proven where the frame, registered to what is sharp, lies there as well: distance >
-`STILL` + `SURE` · standard error, in which blur is counted.
+`STILL` + `SURE` · standard error, in which blur is counted; and where, on the same pixels, motion
+explains it better than standing still and being blurred place by place, by `DECISIVE` standard
+errors.
 """
 
 from __future__ import annotations
@@ -31,9 +33,9 @@ from varfocus.align.alignment import Alignment, read_record
 from varfocus.align.area import common_area
 from varfocus.align.continuation import continued, independent
 from varfocus.align.graph import absolute, doubts, reachable
-from varfocus.align.joint import Mapper, refined
+from varfocus.align.joint import Mapper, preferences, refined
 from varfocus.align.models import scaling, unit
-from varfocus.align.register import COARSEST, Grey, Pair, pyramid, register
+from varfocus.align.register import COARSEST, DECISIVE, Grey, Pair, pyramid, register
 from varfocus.align.steady import steadiness
 from varfocus.align.warp import shrink
 from varfocus.errors import ParameterError
@@ -168,10 +170,11 @@ def _found(stack: FocusStack, params: AlignParams, progress: Progress) -> Alignm
         if params.align == "auto":
             found = _judged(found, plain, found.doubts)
         if found.model != "none":
-            found = _improved(found, seen, progress)
-            if params.align == "auto":
+            automatic = params.align == "auto"
+            found, proofs = _improved(found, seen, automatic, progress)
+            if automatic:
                 # What was registered to blurred frames has blur in its errors.
-                found = _judged(found, plain, np.zeros(len(found.doubts)))
+                found = _judged(found, plain, np.where(proofs < DECISIVE, np.inf, 0.0))
             if params.align == "auto" and found.model != "none":
                 farthest = found.largest_displacement
                 found = replace(found, reason=f"they move by up to {farthest:.1f} pixels")
@@ -370,16 +373,24 @@ def _registered(
     )
 
 
-def _improved(found: Alignment, seen: Look, progress: Progress) -> Alignment:
-    """Register all frames in use to what is sharp, and continue those that show nothing."""
+def _improved(
+    found: Alignment, seen: Look, proving: bool, progress: Progress
+) -> tuple[Alignment, NDArray[np.float64]]:
+    """Register all frames in use to what is sharp, and continue those that show nothing.
+
+    Also returned is by how many standard errors motion explains each frame better than defocus
+    does, if that is to be proven.
+    """
     used = [k for k in found.order if k not in found.left_out]
     S = scaling(float(seen.factor))
     small = np.linalg.inv(S) @ found.matrices[used] @ S
     reference = used.index(found.reference)
+    greys = [seen.grey(k) for k in used]
     with ThreadPoolExecutor(engine.thread_count(), thread_name_prefix="varfocus-align") as pool:
-        better = refined(
-            [seen.grey(k) for k in used], small, found.model, reference, _mapper(pool), progress
-        )
+        better = refined(greys, small, found.model, reference, _mapper(pool), progress)
+        proofs = np.zeros(len(found.matrices))
+        if proving:
+            proofs[used] = preferences(greys, better, reference, _mapper(pool))
     shape = (seen.grey(0).shape[0], seen.grey(0).shape[1])
     maps, unsure = continued(better.maps, better.covariance, found.model, shape)
     matrices = found.matrices.copy()
@@ -389,9 +400,10 @@ def _improved(found: Alignment, seen: Look, progress: Progress) -> Alignment:
     errors[used], doubts[used] = seen.factor * unsure, seen.factor * better.doubts
     crop = common_area([matrices[k] for k in used], found.size)
     if crop.width * crop.height < SMALLEST_CROP * found.size[0] * found.size[1]:
-        return found
+        return found, proofs
     improved = replace(found, matrices=matrices, errors=errors, doubts=doubts, crop=crop)
-    return replace(improved, motions=np.array([improved.motion(k) for k in range(len(matrices))]))
+    motions = np.array([improved.motion(k) for k in range(len(matrices))])
+    return replace(improved, motions=motions), proofs
 
 
 def _given_up(plain: Alignment, why: str) -> Alignment:

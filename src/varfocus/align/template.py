@@ -7,12 +7,22 @@ should differs from it by defocus alone: with β the half variance of the blur i
 
 β a field, one value per cell and linear in between. A frame differs from P_k, cell by cell, by
 
-.. math:: I_k - P_k = -u·∇P_k + b\,\partial_β P_k + c + \text{noise},
+.. math:: I_k - P_k = -u·∇P_k + b\,\partial_β P_k + b_2 ∇^4 P_k + c + \text{noise},
 
-u the displacement; b, what is missing of the blur, and c, the bias of the light, are the cell's own
-and are eliminated. Its gain is not: defocus keeps the light, and less contrast is more blur. Unlike
-neighbours in a stack, P_k is blurred like the frame, so that a change of
-blur cannot pose as motion, and errors do not add up from frame to frame.
+u the displacement; b, what is missing of the blur, b₂, what else an even aperture does that is no
+Gaussian, and c, the bias of the light, are the cell's own and are eliminated. Its gain is not:
+defocus keeps the light, and less contrast is more blur. Unlike neighbours in a stack, P_k is
+blurred like the frame, so that a change of blur cannot pose as motion, and errors do not add up
+from frame to frame.
+
+Where β is uneven, that is not yet what a lens draws. Its pixel p sees through the point a of the
+aperture the place q of the surface with q = p − a c(q), c the size of the blur there: not that of
+p, as above. To first order in ∇c, for a Gaussian aperture,
+
+.. math:: P_{\text{lens}} = P + D, \qquad D = ∇β·∇(P + 2β\,∂_β P),
+
+which shifts coarse structure along ∇β and fine structure against it. P + λ D with λ = 1 is a lens,
+with λ = 0 a simulator that blurs each pixel by itself; `varfocus.align.joint` asks the stack.
 """
 
 from __future__ import annotations
@@ -42,13 +52,19 @@ SIGMAS = np.array([0.0, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.3, 16.0])
 BETAS = SIGMAS**2 / 2
 """Blurs of T that are made, as σ in pixels and as β in px²; others are interpolated."""
 
+LARGEST_BETA = float(BETAS[-2])
+"""What is blurred by more than this is not matched, and says nothing."""
+
 NEIGHBOURS = 0.8
 """σ in cells of the Gaussian over which cells agree about blur and sharpness."""
 
 FARTHEST = 0.3
 """Largest relative change of β in one step."""
 
-MARGIN = 2.0
+STEEPEST = 0.5
+"""Largest change of σ per pixel that D is meant for: outlines are steeper."""
+
+MARGIN = 1.0
 """Cells nearer to the border than this many σ of their blur see what T does not."""
 
 
@@ -159,6 +175,8 @@ class Comparison:
         Σ ∇P ∇Pᵀ over the pixels of a cell.
     slope : ndarray of shape (m, 2)
         Σ ∇P (I − P): the displacement of the cell is −curvature⁻¹ slope.
+    tilt : ndarray of shape (m, 2)
+        Σ ∇P D: as much slope is due to uneven blur drawn otherwise than by a lens.
     variance : ndarray of shape (m,)
         Mean square of what is not explained, motion left out.
     beta : ndarray of shape (m,)
@@ -167,6 +185,7 @@ class Comparison:
 
     curvature: Array
     slope: Array
+    tilt: Array
     variance: Array
     beta: Array
 
@@ -225,7 +244,9 @@ def matching_blur(image: Grey, picture: Template, covered: NDArray[np.bool_]) ->
     return np.asarray(np.interp(level, np.arange(len(BETAS)), BETAS), np.float64)
 
 
-def compared(image: Grey, picture: Template, beta: Array, covered: NDArray[np.bool_]) -> Comparison:
+def compared(
+    image: Grey, picture: Template, beta: Array, covered: NDArray[np.bool_], lens: float = 1.0
+) -> Comparison:
     """Compare a frame with the template blurred like it.
 
     Parameters
@@ -238,21 +259,26 @@ def compared(image: Grey, picture: Template, beta: Array, covered: NDArray[np.bo
         How much it is blurred, in px².
     covered : ndarray of shape (m,), bool
         Cells that the frame shows.
+    lens : float
+        λ: 1 draws uneven blur as a lens does, 0 as if each pixel were blurred by itself.
     """
     raster = picture.raster
-    P, change = _reblurred(picture, beta)
+    P, change, tilt = _reblurred(picture, beta)
+    P += np.float32(lens) * tilt
     g_y, g_x = (np.asarray(g, np.float32) for g in np.gradient(P))
+    bend = ndimage.laplace(ndimage.laplace(P, mode="nearest"), mode="nearest")
     features = np.stack(
-        [cut(f[None], raster.side)[0] for f in (g_x, g_y, change, image - P)], axis=1
+        [cut(f[None], raster.side)[0] for f in (g_x, g_y, change, image - P, tilt, bend)], axis=1
     ).astype(np.float64)
     features -= features.mean(axis=2, keepdims=True)
     products = np.matmul(features, features.swapaxes(1, 2))
     size = np.sqrt(np.maximum(np.einsum("mii->mi", products), 1e-20))
     products /= size[:, :, None] * size[:, None, :]
     # What blur explains is taken out of motion and difference.
-    keep = [0, 1, 3]
-    across = products[:, keep][:, :, 2:3]
-    rest = products[:, keep][:, :, keep] - across @ across.swapaxes(1, 2)
+    keep, gone = [0, 1, 3, 4], [2, 5]
+    across = products[:, keep][:, :, gone]
+    inner = np.linalg.inv(products[:, gone][:, :, gone] + 1e-3 * np.eye(2))
+    rest = products[:, keep][:, :, keep] - across @ inner @ across.swapaxes(1, 2)
     rest *= size[:, keep][:, :, None] * size[:, keep][:, None, :]
     # How much blur is missing is asked together with motion.
     whole = np.linalg.inv(products[:, :3, :3] + 1e-4 * np.eye(3))
@@ -263,16 +289,24 @@ def compared(image: Grey, picture: Template, beta: Array, covered: NDArray[np.bo
     return Comparison(
         rest[:, :2, :2],
         rest[:, :2, 2],
+        rest[:, :2, 3],
         rest[:, 2, 2] / raster.side**2,
         np.clip(beta + np.clip(missing, -farthest, farthest), 0.0, BETAS[-1]),
     )
 
 
-def _reblurred(picture: Template, beta: Array) -> tuple[Grey, Grey]:
-    """Return the template blurred by a field of β, and its derivative with respect to β."""
-    field = picture.raster.spread(beta)
+def _reblurred(picture: Template, beta: Array) -> tuple[Grey, Grey, Grey]:
+    """Return the template blurred by a field of β, its derivative by β, and D."""
+    raster = picture.raster
+    field = raster.spread(beta)
     low = np.clip(np.searchsorted(BETAS, field, side="right") - 1, 0, len(BETAS) - 2)
     steps = np.diff(BETAS).astype(np.float32)[low]
     P = np.take_along_axis(picture.blurred, low[None], 0)[0]
     change = (np.take_along_axis(picture.blurred, low[None] + 1, 0)[0] - P) / steps
-    return P + (field - BETAS.astype(np.float32)[low]) * change, change
+    P = P + (field - BETAS.astype(np.float32)[low]) * change
+    slopes = raster.slopes(beta)
+    steepest = STEEPEST * np.sqrt(2.0 * beta)
+    slopes *= np.minimum(1.0, steepest / np.maximum(np.hypot(*slopes.T), 1e-12))[:, None]
+    g_y, g_x = np.gradient(P + 2.0 * field * ndimage.laplace(P, mode="nearest"))
+    tilt = raster.spread(slopes[:, 0]) * g_x + raster.spread(slopes[:, 1]) * g_y
+    return P, change, np.asarray(tilt, np.float32)
