@@ -96,6 +96,15 @@ def test_an_empty_name_is_not_the_working_directory(command, shots, tmp_path):
     assert not files_below(tmp_path)
 
 
+def test_figures_do_not_depend_on_a_backend(shots, tmp_path):
+    """A notebook sets this variable for commands that are called from a cell."""
+    out = tmp_path / "out"
+    backend = "module://no_such_package.backend_inline"
+    said = varfocus_process("depth", shots, "-o", out, "--method", "classic", MPLBACKEND=backend)
+    assert said.code == 0, said.err
+    assert files_below(out) == RESULTS
+
+
 def test_a_closed_terminal_ends_nothing_that_was_told_to_ignore_it(shots, tmp_path):
     """As nohup asks for."""
     out = tmp_path / "out"

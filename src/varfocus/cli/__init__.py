@@ -236,6 +236,8 @@ def main(arguments: list[str] | None = None) -> int:
     """
     if arguments is None:
         _open_streams()
+        # Figures go to files only; a notebook tells its shell of a backend that we may not have.
+        os.environ["MPLBACKEND"] = "agg"
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal without µ is no reason to fail
             stream.reconfigure(errors="replace")
@@ -306,7 +308,7 @@ def _open_streams() -> None:
     told = sys.stderr
     if isinstance(told, io.TextIOWrapper):
         # Where Python does not buffer (-u), what should be the buffer is the raw stream.
-        raw = getattr(told.buffer, "raw", told.buffer)
+        raw: Any = getattr(told.buffer, "raw", told.buffer)
         buffer = io.BufferedWriter(_Unheard(told, raw))
         sys.stderr = io.TextIOWrapper(
             buffer, told.encoding, told.errors, line_buffering=True, write_through=True
