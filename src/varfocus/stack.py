@@ -208,7 +208,7 @@ class HeldFrame(FrameOver):
 
 @dataclass(frozen=True, repr=False)
 class FocusStack:
-    """Frames of one scene, each focused at another distance.
+    """Frames of one scene, each focused at a different distance.
 
     Parameters
     ----------
