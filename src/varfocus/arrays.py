@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import array_api_compat
+import numpy as np
+from numpy.typing import NDArray
 
 Array: TypeAlias = Any
 """An array of any library that follows the array-API standard."""
@@ -22,6 +24,30 @@ def namespace(*arrays: Array) -> Any:
 def is_numpy(array: Array) -> bool:
     """Tell whether SciPy can work on the array directly."""
     return bool(array_api_compat.is_numpy_array(array))
+
+
+def unmasked(values: Any) -> Any:
+    """Return the numbers of a masked array with NaN where it is masked; anything else as it is.
+
+    `numpy.asarray` would forget the mask, and give what it hides for data.
+    """
+    if not np.ma.is_masked(values):
+        return values
+    return np.ma.filled(values.astype(np.float64), np.nan)
+
+
+def real_numbers(values: Any) -> NDArray[np.float64]:
+    """Return real numbers as an array, NaN where they are masked.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        If they are none; complex numbers and times are not converted.
+    """
+    found = np.asarray(unmasked(values))
+    if found.dtype.kind in "cmM":
+        raise TypeError(f"they are of type {found.dtype}")
+    return np.asarray(found, np.float64)
 
 
 def zeros(shape: tuple[int, ...], like: Array) -> Array:

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import stat
+import unicodedata
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,14 @@ def _opened(path: str, flags: int) -> int:
 def resolved(path: str | Path) -> Path:
     """Return a path without links; one that leads in circles as far as it goes."""
     return Path(os.path.realpath(path))
+
+
+def place_of(name: str) -> str:
+    """Return a name as the least particular file system compares it: two alike are one place.
+
+    Some take upper and lower case for the same, some letters with accents in one or in two parts.
+    """
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def read_text(path: Path, most: int = MOST_TEXT) -> str:

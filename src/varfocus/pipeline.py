@@ -5,6 +5,7 @@ Each step is a module of that name and can be called by itself.
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 import warnings
@@ -38,7 +39,7 @@ from varfocus.products import OnDemand
 from varfocus.progress import Progress, silent, track
 from varfocus.result import Result
 from varfocus.stack import ArrayFrame, FocusStack, Frame, FrameWindow
-from varfocus.text import shown
+from varfocus.text import harmless, shown
 
 END_SHARE = 0.25
 """A run warns if more pixels than this share, beyond those of a slope, lie at one end."""
@@ -216,6 +217,17 @@ def _check_listener(progress: Progress) -> None:
         raise ParameterError(
             f"received progress = {shown(progress)}", "expected a function of stage, done and total"
         )
+    try:
+        signature = inspect.signature(progress)
+    except (TypeError, ValueError):  # some built-in functions have none
+        return
+    try:
+        signature.bind("stage", 0, 1)
+    except TypeError as error:
+        raise ParameterError(
+            f"received progress{harmless(str(signature))[:100]}",
+            "expected a function of stage, done and total",
+        ) from error
 
 
 def _found(stack: FocusStack, params: Params, planned: Plan, progress: Progress) -> Alignment:

@@ -97,7 +97,18 @@ def whole(name: str, value: object, within: Range) -> int:
 
 def path(name: str, value: object) -> Path:
     """Return a text or a path as a path, or raise `ParameterError`."""
-    return Path(_text(name, value, None))
+    text = _text(name, value, None)
+    if not text:  # Path("") is the working directory
+        raise ParameterError(f"received {name} = ''", "expected the name of a file or folder")
+    return Path(text)
+
+
+def fspath(value: object) -> object:
+    """Return the text of a path, or None for what is none, whatever its class promises."""
+    try:
+        return os.fspath(value)  # type: ignore[call-overload]
+    except TypeError:
+        return None
 
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
@@ -106,7 +117,7 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
         raise ParameterError(
             f"received {name} = {shown(value)}", "expected one of " + ", ".join(map(repr, allowed))
         )
-    return str(value)
+    return allowed[allowed.index(value)]  # a plain word, where an Enum was given
 
 
 class Checked:
@@ -154,7 +165,7 @@ def _checked(name: str, value: object, hint: Any) -> object:
 
 def _text(name: str, value: object, bounds: object) -> str:
     if isinstance(value, os.PathLike) and not isinstance(bounds, Text):  # a path is as good
-        value = os.fspath(value)
+        value = fspath(value)
     longest = bounds.longest if isinstance(bounds, Text) else LONGEST_PATH
     good = isinstance(value, str) and len(value) <= longest and "\0" not in value
     if not good or (isinstance(bounds, Text) and not str(value).isprintable()):
@@ -163,4 +174,4 @@ def _text(name: str, value: object, bounds: object) -> str:
             f"received {name} = {shown(value)}",
             f"expected a {kind}text of at most {longest} letters",
         )
-    return str(value)
+    return str.__str__(value)  # not the name of an Enum's member

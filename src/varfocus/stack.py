@@ -19,6 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from varfocus.arrays import real_numbers
 from varfocus.errors import (
     FocusPositionsError,
     InputError,
@@ -207,7 +208,7 @@ class HeldFrame(FrameOver):
 
 @dataclass(frozen=True, repr=False)
 class FocusStack:
-    """Frames of one scene, each focused at another distance.
+    """Frames of one scene, each focused at a different distance.
 
     Parameters
     ----------
@@ -277,6 +278,20 @@ class FocusStack:
                 f"received the path {str(images)!r}",
                 "expected an array of frames",
                 "Read the files first: varfocus.read_stack(path).",
+            )
+        if isinstance(images, Iterator):
+            raise InputError(
+                f"received a {type(images).__name__}, which may have no end",
+                "expected an array or a list of frames",
+                "Make a list of it: list(frames).",
+            )
+        parts = images if isinstance(images, list | tuple) else (images,)
+        if any(np.ma.is_masked(part) for part in parts):
+            raise InputError(
+                "received frames with masked pixels",
+                "expected a number for every pixel of every frame",
+                "Fill them, for example by the mean of their neighbours; leave out what does not "
+                "count in all frames by a mask: mask=path.",
             )
         try:
             array = np.asarray(images)
@@ -620,6 +635,8 @@ def _check_frames(frames: Sequence[Frame]) -> None:
             "Give the folder with all frames, or a multi-page file.",
         )
     first = frames[0]
+    if not all(first.shape):
+        raise InputError(f"received frames of {describe(first)}", "expected at least one pixel")
     for frame in frames[1:]:
         if frame.shape != first.shape or frame.dtype != first.dtype:
             raise MixedFramesError(
@@ -638,7 +655,7 @@ def describe(frame: Frame) -> str:
 
 def _checked_focus(focus: ArrayLike, n: int) -> NDArray[np.float64]:
     try:
-        positions = np.asarray(focus, dtype=np.float64)
+        positions = real_numbers(focus)
     except (TypeError, ValueError, OverflowError) as error:
         raise FocusPositionsError(
             f"received focus positions that are not numbers ({error})",

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from varfocus import depth as depth_module
 from varfocus.align import align
+from varfocus.arrays import real_numbers
 from varfocus.bugs import guarded
 from varfocus.contrast import box_mean, contrast_function
 from varfocus.errors import ParameterError
@@ -206,7 +207,7 @@ def _index(values: ArrayLike) -> Float:
 def _numbers(name: str, values: ArrayLike, axes: int) -> NDArray[np.float64]:
     """Return real numbers as an array with so many axes, none of them empty."""
     try:
-        found = np.asarray(values, np.float64)
+        found = real_numbers(values)
     except (TypeError, ValueError, OverflowError):
         found = np.empty(0)
     if found.ndim != axes or not found.size:

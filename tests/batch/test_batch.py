@@ -236,6 +236,7 @@ def test_a_json_manifest_says_the_same(tmp_path):
         ("stack,smoothness\na,1,2\n", "line 2: received 3 cells"),
         ("stack,name\na,../b\n", "line 2: received the name '../b'"),
         ("stack,name\na,x\nb,X\n", "line 3: the name 'X' is already used by"),
+        ("stack,name\na,é\nb,e\u0301\n", "line 3: the name 'e\u0301' is already used by"),
         ("path,smoothness\na,1\n", "line 1: received the heading"),
         ("stack\n", "lists no stack"),
         ("", "line 1"),

@@ -12,6 +12,7 @@ import tifffile
 from cyclopts import CycloptsError
 
 from command_line import varfocus, write_pictures
+from known_depth import write_light_field, write_picture
 from varfocus.cli import COMMANDS, EXAMPLES, build
 from varfocus.simulation import simulate
 
@@ -109,27 +110,56 @@ def run(capsys, lines):
         assert said.code == 0, (line, said.err)
 
 
-@pytest.mark.slow
-def test_the_commands_for_researchers_work(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def research(tmp_path, monkeypatch, capsys):
+    """What the commands for researchers are given, in the working directory."""
     monkeypatch.chdir(tmp_path)
     tifffile.imwrite(tmp_path / "rings.tif", simulate("cone", n=3).frames[1])
-    made = [
-        "varfocus",
-        "simulate",
-        "steps",
-        "-o",
-        "my_stack/",
-        "--frames",
-        "7",
-        "--size",
-        "64",
-        "48",
-    ]
-    run(capsys, [shlex.join(made)])
-    for k, line in enumerate(blocks(section("A minute for researchers"))):
-        place = [] if "-o" in line.split() else ["-o", f"out{k}/"]
-        quick = ["--quick"] if "table1" in line else []
-        run(capsys, [shlex.join([*shlex.split(line), *place, *quick])])
+    write_picture(tmp_path / "photo")
+    write_picture(tmp_path / "pictures" / "museum")  # of the split "test"
+    write_light_field(tmp_path / "4d-light-fields" / "dino")
+    run(capsys, ["varfocus simulate steps -o my_stack/ --frames 7 --size 64 48"])
+    return blocks(section("A minute for researchers"))
+
+
+LESS = {
+    "table1": "--quick",
+    "--pictures": "--quick --crop 40 --methods classic",
+    "my_stack/": "--methods classic",
+    "--benchmark": "--methods classic",
+    "table": "--size 64 48",
+}
+"""Words of a command, and what keeps its test short."""
+
+
+def shortened(lines: list[str]) -> list[str]:
+    """Return commands that write somewhere, and take no longer than a test may."""
+    short = []
+    for k, line in enumerate(lines):
+        words = line.split()
+        place = [] if "-o" in words else ["-o", f"out{k}/"]
+        less = [
+            option for word, options in LESS.items() if word in words for option in options.split()
+        ]
+        short.append(shlex.join([*shlex.split(line), *place, *less]))
+    return short
+
+
+def takes_minutes(line: str) -> bool:
+    return line.split()[1] == "reproduce" or line.split()[1:] == ["evaluate", "--quick"]
+
+
+def test_the_commands_for_researchers_work(research, capsys):
+    lines = [line for line in research if not takes_minutes(line)]
+    assert len(lines) >= 5
+    run(capsys, shortened(lines))
+
+
+@pytest.mark.slow
+def test_the_long_commands_for_researchers_work(research, capsys):
+    lines = [line for line in research if takes_minutes(line)]
+    assert len(lines) >= 3
+    run(capsys, shortened(lines))
 
 
 def test_the_commands_for_many_stacks_work(tmp_path, monkeypatch, capsys):

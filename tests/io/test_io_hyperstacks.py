@@ -7,7 +7,8 @@ import tifffile
 from image_samples import by_tifffile, noise
 from varfocus.errors import AmbiguousInputError, ParameterError, UnreadableFrameError
 from varfocus.io import read_stack
-from varfocus.units import PixelSize
+from varfocus.io.contents import across, evenly
+from varfocus.units import Length, PixelSize
 
 Z, C, T = 5, 2, 3
 
@@ -113,6 +114,28 @@ def test_ome_positions_where_steps_are_not_told(tmp_path):
     tifffile.imwrite(tmp_path / "a.tif", pixels("ZYX"), ome=True, metadata=about)
     stack = read_stack(tmp_path)
     assert (stack.focus.tolist(), stack.unit, stack.focus_origin) == (z, "mm", "OME PositionZ")
+
+
+@pytest.mark.parametrize("scale", [1e-41, 1e41, 1e300])
+def test_impossible_sizes_in_a_file_do_not_keep_its_frames_from_being_read(scale, tmp_path):
+    """A damaged number is no size: the frames are good, and what is not used is said."""
+    about = {f"PhysicalSize{axis}": scale for axis in "XYZ"}
+    tifffile.imwrite(tmp_path / "a.tif", pixels("ZYX"), ome=True, metadata={"axes": "ZYX"} | about)
+    stack = read_stack(tmp_path)
+    assert (stack.focus, stack.pixel_size) == (None, None)
+    size = Length(scale, "um")
+    assert evenly(3, size) == ()
+    assert across(size, Length(1.0, "um")) is across(Length(1.0, "um"), size) is None
+    assert across(Length(1e6, "m"), Length(1e-12, "nm")) is None  # lost beside the other
+
+
+def test_impossible_positions_in_a_file_are_told_and_not_used(tmp_path):
+    z = [0.0, 1e-9, 1.0, 2.0, 3e11]
+    about = {"axes": "ZYX", "Plane": {"PositionZ": z, "PositionZUnit": ["mm"] * Z}}
+    tifffile.imwrite(tmp_path / "a.tif", pixels("ZYX"), ome=True, metadata=about)
+    stack = read_stack(tmp_path)
+    assert stack.focus is None
+    assert "OME PositionZ is not used" in stack.hints[-1]
 
 
 @pytest.mark.parametrize("unit", ["um", "micron", "\\u00B5m"])

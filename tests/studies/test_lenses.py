@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import ndimage
 
 from command_line import files_below, varfocus
+from known_depth import write_picture
 from varfocus import FocusStack, simulate
 from varfocus.errors import InputError
-from varfocus.export import images
 from varfocus.simulation import APERTURES, SCENES
 from varfocus.studies.evaluation import (
     Case,
@@ -167,17 +166,6 @@ def test_goals_for_all_scenes_together():
 
 
 # Pictures of a user's own
-
-
-def write_picture(folder: Path, shape: tuple[int, int] = (48, 56)) -> Path:
-    rng = np.random.default_rng(0)
-    folder.mkdir(parents=True)
-    pixels = rng.integers(0, 255, (*shape, 3), np.uint8)
-    (folder / "picture.png").write_bytes(images.picture(pixels)[1])
-    disparity = np.full(shape, 1.0)
-    disparity[12:30, 14:40] = 4.0
-    np.savez(folder / "disparity.npz", d=disparity)
-    return folder
 
 
 def test_a_picture_becomes_a_stack_that_is_sharp_where_the_truth_says(tmp_path):

@@ -1,5 +1,6 @@
 """Anything at all given to the functions of the public interface: a result, or words."""
 
+import enum
 import warnings
 from pathlib import Path
 
@@ -9,13 +10,41 @@ import pytest
 import varfocus
 from fuzz_api import ODD
 from varfocus import steps
-from varfocus.errors import InternalError, VarfocusError, VarfocusWarning
+from varfocus.errors import (
+    FocusPositionsError,
+    InputError,
+    InternalError,
+    VarfocusError,
+    VarfocusWarning,
+)
 from varfocus.surface.measure import level, profile
 from varfocus.units import PixelSize, parse_length, parse_size
 
 MAPS = tuple(np.full((24, 30), value) for value in (np.nan, np.inf, -1.0, 1e30, 1e300))
 SCENE = varfocus.simulate("cone", shape=(24, 30), n=4)
 FLAT = np.zeros((24, 30), np.float32)
+
+
+class Liar:
+    """Says that it is a path."""
+
+    def __fspath__(self):
+        return 3
+
+
+class Word(str, enum.Enum):  # noqa: UP042
+    """Words whose `str` is another."""
+
+    METHOD = "paper"
+    UNIT = "mm"
+
+
+STRANGE = (
+    *(b"\xff", float, np.str_("x"), np.array("x"), Liar(), *Word, lambda: None, iter([1, 2])),
+    *(SCENE.frames[:, :0], SCENE.frames[..., :0], np.zeros((0, 3)), SCENE.frames.astype("c8")),
+    *(np.ma.masked, np.ma.array(SCENE.frames, mask=SCENE.frames > 99), np.zeros(3, "M8[s]")),
+)
+"""Values of types that few think of."""
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +111,7 @@ ENTRIES = {
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_any_value_gives_a_result_or_words(entry, result, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # "x" and "1" are good names for a folder
-    for value in (*ODD, *MAPS, b"\xff", float, np.str_("x"), np.array("x")):
+    for value in (*ODD, *MAPS, *STRANGE):
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
             warnings.simplefilter("ignore", VarfocusWarning)
@@ -92,3 +121,32 @@ def test_any_value_gives_a_result_or_words(entry, result, tmp_path, monkeypatch)
                 words = str(error).splitlines()
                 if isinstance(error, InternalError) or not all(w.isprintable() for w in words):
                     pytest.fail(f"{value!r:.60}: {error}")
+
+
+def test_what_a_mask_hides_is_never_taken_for_data():
+    """NumPy forgets masks silently: frames need every pixel, unknown heights are left out."""
+    hidden = np.zeros(SCENE.frames.shape, bool)
+    assert varfocus.steps.focus_volume(np.ma.array(SCENE.frames, mask=hidden)).any()
+    hidden[1, 2, 3] = True
+    frames = np.ma.array(SCENE.frames, mask=hidden)
+    for some in (frames, list(frames)):
+        with pytest.raises(InputError, match="masked"):
+            varfocus.reconstruct(some)
+    with pytest.raises(FocusPositionsError):
+        quick(focus=np.ma.array([1.0, 2, 3, 4], mask=[0, 1, 0, 0]))
+    rows, columns = np.mgrid[:24, :30]
+    tilted = np.ma.array(rows + 2.0 * columns, mask=rows < 3)
+    tilted.data[:3] = 1e9
+    flat = level(tilted, 1)
+    assert np.isnan(flat[:3]).all()
+    assert np.abs(flat[3:]).max() < 1e-9
+    depth = steps.to_depth(np.ma.array(FLAT, mask=rows < 3), [1, 2, 3])
+    assert np.isnan(depth[:3]).all()
+    assert (depth[3:] == 1).all()
+
+
+def test_a_word_may_be_a_member_of_an_enumeration():
+    made = varfocus.reconstruct(
+        SCENE.frames, Word.METHOD, degree=2, focus=[1, 2, 3, 4], unit=Word.UNIT
+    )
+    assert (made.params.method, made.unit) == ("paper", "mm")

@@ -137,9 +137,11 @@ def test_after_a_kill_the_same_command_ends_with_the_same_bytes(shots, whole, tm
         assert is_same(out / name, new / name), name
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_asked_to_end(shots, whole, tmp_path, number, code):
-    """Ctrl-C, and what a scheduler or a shutdown sends: no temporary file stays either."""
+    """Ctrl-C, a scheduler or a shutdown, a terminal that is closed: no temporary file stays."""
     _, new, _ = whole
     out = tmp_path / "out"
     process = start("depth", shots, "-o", out, *OPTIONS, "--window", 21)

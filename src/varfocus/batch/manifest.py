@@ -17,7 +17,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from varfocus.batch.stacks import Stack
 from varfocus.errors import InputError, ParameterError
-from varfocus.files import parsed_json, read_text, why
+from varfocus.files import parsed_json, place_of, read_text, why
 from varfocus.io.calibration import Focus
 from varfocus.job import Job
 from varfocus.params import STAGES, Limits, Params
@@ -75,14 +75,14 @@ def read_manifest(path: Path, common: Job) -> list[Stack]:
     stacks: dict[str, Stack] = {}
     for where, row in rows.items():
         stack = _stack(path, where, row, common)
-        earlier = stacks.get(stack.name.casefold())
+        earlier = stacks.get(place_of(stack.name))
         if earlier is not None:
             raise InputError(
                 f"{path}, {where}: the name {stack.name!r} is already used by {earlier.source}",
                 "expected another name for every stack",
                 "Add a column “name”.",
             )
-        stacks[stack.name.casefold()] = stack
+        stacks[place_of(stack.name)] = stack
     if not stacks:
         raise InputError(f"{path}: lists no stack", "expected one stack per row")
     return list(stacks.values())

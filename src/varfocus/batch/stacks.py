@@ -18,7 +18,7 @@ from varfocus.errors import (
     VarfocusError,
 )
 from varfocus.export import RUN_RECORD
-from varfocus.files import open_regular, resolved
+from varfocus.files import open_regular, place_of, resolved
 from varfocus.io.border import border
 from varfocus.io.discover import find_files, natural_order
 from varfocus.io.formats import identify, identify_store, kind_of
@@ -266,8 +266,8 @@ class Names:
             plain = full if path.is_dir() and not identify_store(path) else full.with_suffix("")
             more = (f"{full.as_posix()}_{k}" for k in itertools.count(2))
             names = itertools.chain([plain.as_posix(), full.as_posix()], more)
-            name = next(name for name in names if name.casefold() not in self._taken)
-            self._taken.add(name.casefold())
+            name = next(name for name in names if place_of(name) not in self._taken)
+            self._taken.add(place_of(name))
             self._names[path] = name
         return self._names[path]
 

@@ -20,6 +20,7 @@ from varfocus.batch.summary import FILES, Summary
 from varfocus.batch.task import RetryPolicy
 from varfocus.canvas.budget import allowed_bytes
 from varfocus.errors import ParameterError
+from varfocus.files import place_of
 from varfocus.job import Job
 from varfocus.params import Resources
 from varfocus.ranges import path as as_path
@@ -202,7 +203,7 @@ def _distinct(stacks: Sequence[Stack]) -> None:
                 f"received a stack named {stack.name!r}: {stack.source}",
                 "expected another name: the summary has this one already",
             )
-        other = taken.setdefault(stack.name.casefold(), stack)
+        other = taken.setdefault(place_of(stack.name), stack)
         if other is not stack:
             raise ParameterError(
                 f"received two stacks named {stack.name!r}: {other.source}, {stack.source}",

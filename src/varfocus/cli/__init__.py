@@ -1,7 +1,7 @@
 """The command line: a thin layer that reads, calls the pipeline, and writes.
 
 Exit codes: 0 done, 1 a bug of varfocus, 2 usage, 3 unreadable or inconsistent input, 4 too large,
-5 solver failed, 6 batch with failures, 130 interrupted, 143 terminated.
+5 solver failed, 6 batch with failures, 130 interrupted, 143 terminated, 129 terminal closed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any, NoReturn, get_args
 
 from cyclopts import App, ArgumentCollection, CycloptsError, Parameter
 from rich.console import Console
@@ -103,17 +104,20 @@ READING = ("depth", "batch", "fuse", "align", "compare", "evaluate", "info", "ap
 """Commands that are given frames."""
 
 INTERRUPTED_EXIT_CODE = 130
-TERMINATED_EXIT_CODE = 143
+
+
+LEAST_WIDTH = 24
+"""Columns of help: in one or two, rich would break words for ever."""
 
 
 class Terminated(BaseException):
-    """The system, or a job scheduler, asked the process to end."""
+    """The system, a job scheduler or a closed terminal asked the process to end."""
 
 
 def _terminate(signum: int, frame: object) -> NoReturn:
     del frame
     signal.signal(signum, signal.SIG_IGN)  # once is enough: let it clean up
-    raise Terminated
+    raise Terminated(128 + signum)
 
 
 @contextmanager
@@ -122,11 +126,15 @@ def _ends_tidily() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread receives signals
         return
-    before = signal.signal(signal.SIGTERM, _terminate)
+    requests = [signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup
+        requests.append(signal.SIGHUP)
+    before = {request: signal.signal(request, _terminate) for request in requests}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for request, handler in before.items():
+            signal.signal(request, handler)
 
 
 def _fractions(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
@@ -153,6 +161,18 @@ def _whole_numbers(app: App, commands: tuple[str, ...], arguments: ArgumentColle
                 if not re.fullmatch(r"[-+]?[0-9]+", token.value):
                     raise UsageError(
                         f"received {argument.name} {token.value}", "expected a whole number"
+                    )
+
+
+def _named_paths(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Refuse -o "": an empty variable of a script would mean the working directory."""
+    del app, commands
+    for argument in arguments:
+        if Path in (argument.hint, *get_args(argument.hint)):
+            for token in argument.tokens:
+                if not token.value:
+                    raise UsageError(
+                        f"received {argument.name} ''", "expected the name of a file or folder"
                     )
 
 
@@ -186,7 +206,8 @@ def build(command: str | None = None) -> App:
         name="varfocus",
         help="Depth maps, all-in-focus images and measurable surfaces from focus stacks.",
         version=varfocus.__version__,
-        config=(_fractions, _whole_numbers),
+        config=(_fractions, _whole_numbers, _named_paths),
+        console=Console(width=max(Console().width, LEAST_WIDTH)),
         # Markdown joins wrapped lines of docstrings; the list of commands does not need it.
         help_format="markdown" if command in COMMANDS else "plaintext",
         suppress_keyboard_interrupt=False,
@@ -213,6 +234,10 @@ def main(arguments: list[str] | None = None) -> int:
     int
         Exit code.
     """
+    if arguments is None:
+        _open_streams()
+        # Figures go to files only; a notebook tells its shell of a backend that we may not have.
+        os.environ["MPLBACKEND"] = "agg"
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal without µ is no reason to fail
             stream.reconfigure(errors="replace")
@@ -228,12 +253,13 @@ def main(arguments: list[str] | None = None) -> int:
                 print_error=False,
                 result_action="return_value",
             )
+            sys.stdout.flush()  # here, where a reader that went away is no failure
     except KeyboardInterrupt:
         console.print("interrupted; nothing half-written was left behind")
         return INTERRUPTED_EXIT_CODE
-    except Terminated:
+    except Terminated as request:
         console.print("terminated; nothing half-written was left behind")
-        return TERMINATED_EXIT_CODE
+        return int(request.args[0])
     except BrokenPipeError:
         # The reader went away; Python would complain again while flushing at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -241,6 +267,52 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         return _report(error, console)
     return 0
+
+
+class _Unheard(io.RawIOBase):
+    """A stream for narration: what nobody is there to hear does not stop the work."""
+
+    def __init__(self, told: io.TextIOWrapper, raw: io.RawIOBase) -> None:
+        super().__init__()
+        self._told, self._raw = told, raw  # the first would close the second when it is let go
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return bool(self._raw.isatty())
+
+    def fileno(self) -> int:
+        return int(self._raw.fileno())
+
+    def write(self, data: Any) -> int:
+        try:
+            return self._raw.write(data) or 0
+        except OSError:  # its reader went away, or the disk is full
+            return len(data)
+
+
+def _open_streams() -> None:
+    """Make standard streams that can be used, whatever the process was given.
+
+    A closed one is opened on the null device, also because the next file to be opened would get its
+    number, and with it what libraries print.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: PTH123, SIM115
+    told = sys.stderr
+    if isinstance(told, io.TextIOWrapper):
+        # Where Python does not buffer (-u), what should be the buffer is the raw stream.
+        raw: Any = getattr(told.buffer, "raw", told.buffer)
+        buffer = io.BufferedWriter(_Unheard(told, raw))
+        sys.stderr = io.TextIOWrapper(
+            buffer, told.encoding, told.errors, line_buffering=True, write_through=True
+        )
 
 
 def _report(error: Exception, console: Console) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from varfocus.files import open_regular
 from varfocus.io.header import Header
-from varfocus.units import Length, PixelSize
+from varfocus.units import LENGTHS, Length, PixelSize
 
 ReadPage: TypeAlias = Callable[[Header], NDArray[Any]]
 """Decodes the frame with this header; called from several threads at once. Can be pickled."""
@@ -98,4 +98,13 @@ def _decode_window(
 
 def evenly(n: int, step: Length | None) -> tuple[float, ...]:
     """Return focus positions of `n` frames at equal steps from 0; none without a usable step."""
-    return tuple(k * step.value for k in range(n)) if step is not None and step.value else ()
+    if step is None or abs(step.value) * max(n - 1, 1) not in LENGTHS:
+        return ()
+    return tuple(k * step.value for k in range(n))
+
+
+def across(x: Length | None, y: Length | None) -> PixelSize | None:
+    """Return the pixel size that a file tells; None if it tells none, or an impossible one."""
+    if x is None or y is None or x.value not in LENGTHS or y.to(x.unit) not in LENGTHS:
+        return None
+    return PixelSize(x.value, y.to(x.unit), x.unit)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from varfocus.errors import NoFramesError, ParameterError
 from varfocus.io.border import border
 from varfocus.io.formats import Kind, claimed_kind, identify_store, kind_of, readable
+from varfocus.ranges import fspath
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A folder, a pattern, a file, or a list of files."""
@@ -62,7 +63,7 @@ def natural_order(paths: Iterable[Path]) -> list[Path]:
 
 def _checked(source: object) -> Path:
     """Return the path if it is one that a file can have."""
-    name = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    name = fspath(source)
     if not isinstance(name, str):
         raise _bad_source(source)
     if _URL.match(name):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
 from varfocus.bugs import guarded
+from varfocus.errors import FocusPositionsError
 from varfocus.io.discover import Source, find_files
 from varfocus.io.frames import FileFrame, probe_files
 from varfocus.io.limits import within
@@ -79,7 +81,11 @@ def read_stack(
         hints=_hints(found.frames),
     )
     if focus is None and sizes.focus:
-        stack = stack.with_focus(sizes.focus, sizes.unit, sizes.focus_origin)
+        try:
+            stack = stack.with_focus(sizes.focus, sizes.unit, sizes.focus_origin)
+        except FocusPositionsError as error:  # the frames are good without them
+            note = f"{sizes.focus_origin} is not used: {error.received}"
+            stack = replace(stack, hints=(*stack.hints, note))
     stack = stack.with_focus(focus, unit)
     return stack.reversed() if reverse else stack
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from varfocus.arrays import unmasked
 from varfocus.errors import InputError, ParameterError
 from varfocus.geometry import Rectangle
 from varfocus.ranges import Range, real, whole
@@ -169,7 +170,7 @@ def level(height: NDArray[np.floating], degree: int) -> Map:
 
 def _checked_map(height: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return a map of heights, or raise `ParameterError`."""
-    found = np.asarray(height)
+    found = np.asarray(unmasked(height))
     if found.ndim != 2 or not found.size or found.dtype.kind not in "fiu":
         raise ParameterError(
             f"received heights of {shown(height)}", "expected one real number per pixel, (H, W)"

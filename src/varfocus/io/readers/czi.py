@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from varfocus.errors import MissingExtraError
 from varfocus.io.border import damaged, library, unsupported
-from varfocus.io.contents import Calibration, Contents, evenly
+from varfocus.io.contents import Calibration, Contents, across, evenly
 from varfocus.io.header import Header
 from varfocus.io.limits import in_force
 from varfocus.io.planes import finished, headers_of
 from varfocus.io.selection import Choice, Selection, Series, choose
-from varfocus.units import Length, PixelSize
+from varfocus.units import Length
 
 _PLANE_AXES, _TILE = ("S", "C", "Z", "T"), "M"
 
@@ -156,13 +156,13 @@ def _calibration(sizes: dict[str, float], choice: Choice) -> Calibration:
     focus: tuple[float, ...] = ()
     if choice.over_focus and "Z" in um:
         focus = evenly(len(choice.planes), Length(um["Z"], "um"))
-    sized = {"X", "Y"} <= set(um)
+    size = across(*(Length(um[axis], "um") if axis in um else None for axis in "XY"))
     return Calibration(
         focus,
         "um" if focus else "",
         "CZI scaling" if focus else "",
-        PixelSize(um["X"], um["Y"], "um") if sized else None,
-        "CZI scaling" if sized else "",
+        size,
+        "CZI scaling" if size else "",
     )
 
 

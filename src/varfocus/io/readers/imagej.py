@@ -9,9 +9,9 @@ import math
 import re
 from typing import Any
 
-from varfocus.io.contents import Calibration, evenly
+from varfocus.io.contents import Calibration, across, evenly
 from varfocus.io.selection import Choice, Series, nameless
-from varfocus.units import Length, PixelSize, convert, unit_name
+from varfocus.units import Length, unit_name
 
 
 def is_imagej(description: str) -> bool:
@@ -50,11 +50,9 @@ def calibration(description: str, resolution: tuple[Any, Any], choice: Choice) -
     unit = unit_name(_text(description, "unit"))
     if unit is None:
         return Calibration()
-    pixel_size = None
     x = _size(resolution[0], unit)
     y = _size(resolution[1], unit_name(_text(description, "yunit")) or unit)
-    if x is not None and y is not None:
-        pixel_size = PixelSize(x.value, convert(y.value, y.unit, unit), unit)
+    pixel_size = across(x, y)
     step = _number(description, "spacing")
     z_unit = unit_name(_text(description, "zunit")) or unit
     focus: tuple[float, ...] = ()

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from varfocus.errors import MissingExtraError
 from varfocus.files import open_regular
 from varfocus.io.border import library, unsupported
-from varfocus.io.contents import Calibration, Contents, evenly
+from varfocus.io.contents import Calibration, Contents, across, evenly
 from varfocus.io.header import Header
 from varfocus.io.planes import finished, headers_of
 from varfocus.io.selection import Choice, Selection, Series, choose, nameless
-from varfocus.units import Length, PixelSize, convert, unit_name
+from varfocus.units import Length, convert, unit_name
 
 _DIMENSIONS = "./Data/Image/ImageDescription/Dimensions/DimensionDescription"
 _IDS = {"1": "X", "2": "Y", "3": "Z"}
@@ -79,8 +79,8 @@ def _lengths(image: Any) -> dict[str, Length]:
 
 def _calibration(lengths: dict[str, Length], choice: Choice) -> Calibration:
     focus = evenly(len(choice.planes), lengths.get("Z")) if choice.over_focus else ()
-    x, y = lengths.get("X"), lengths.get("Y")
-    size = PixelSize(abs(x.value), abs(y.value), "um") if x and y else None
+    sides = (lengths.get(axis) for axis in "XY")
+    size = across(*(side and Length(abs(side.value), side.unit) for side in sides))
     return Calibration(
         focus,
         "um" if focus else "",

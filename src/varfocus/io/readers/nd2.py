@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from varfocus.errors import MissingExtraError
 from varfocus.io.border import damaged, library, unsupported
-from varfocus.io.contents import Calibration, Contents, evenly
+from varfocus.io.contents import Calibration, Contents, across, evenly
 from varfocus.io.header import Header
 from varfocus.io.planes import finished, headers_of
 from varfocus.io.selection import Choice, Selection, Series, choose, nameless
-from varfocus.units import Length, PixelSize
+from varfocus.units import Length
 
 _AXES = {"P", "T", "Z", "C", "Y", "X", "S"}
 
@@ -70,13 +70,13 @@ def _calibration(volume: Any, choice: Choice) -> Calibration:
         for size, known in zip(volume.axesCalibration, volume.axesCalibrated, strict=True)
     )
     focus = evenly(len(choice.planes), z) if choice.over_focus else ()
-    sized = x is not None and y is not None
+    size = across(x, y)
     return Calibration(
         focus,
         "um" if focus else "",
         "ND2 z-calibration" if focus else "",
-        PixelSize(x.value, y.value, "um") if x is not None and y is not None else None,
-        "ND2 calibration" if sized else "",
+        size,
+        "ND2 calibration" if size else "",
     )
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from varfocus.io.border import damaged, library, unsupported
-from varfocus.io.contents import Calibration, evenly
+from varfocus.io.contents import Calibration, across, evenly
 from varfocus.io.limits import in_force
 from varfocus.io.selection import Choice, Series
-from varfocus.units import Length, PixelSize, convert, unit_name
+from varfocus.units import Length, PixelSize, unit_name
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -131,9 +131,7 @@ def _image(image: Element, pixels: Element, samples: int, filename: str) -> OmeI
     names = [channel.get("Name", "") for channel in channels]
     names = names if len(names) == sizes["C"] else [""] * sizes["C"]
     x, y, z = (_size(pixels, axis) for axis in "XYZ")
-    pixel_size = None
-    if x is not None and y is not None and x.value > 0 and y.value > 0:
-        pixel_size = PixelSize(x.value, convert(y.value, y.unit, x.unit), x.unit)
+    pixel_size = across(x, y)
     positions = {}
     for plane in _children(pixels, "Plane"):
         at = _length(plane.get("PositionZ"), plane.get("PositionZUnit"))

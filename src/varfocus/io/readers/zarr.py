@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from varfocus.errors import MissingExtraError
 from varfocus.files import open_regular
 from varfocus.io.border import damaged, library, too_large, unsupported
-from varfocus.io.contents import Calibration, Contents, evenly
+from varfocus.io.contents import Calibration, Contents, across, evenly
 from varfocus.io.header import Header
 from varfocus.io.limits import in_force
 from varfocus.io.planes import finished, headers_of, stack_shape
 from varfocus.io.selection import Choice, Selection, Series, choose, nameless
 from varfocus.io.unpacking import bounded
-from varfocus.units import Length, PixelSize, convert, unit_name
+from varfocus.units import Length, unit_name
 
 KEPT_BYTES = 2**28
 """Largest block of planes that is decoded at once."""
@@ -259,7 +259,7 @@ def _series(image: Image, shape: Sequence[int]) -> Series:
 def _calibration(image: Image, choice: Choice) -> Calibration:
     z, x, y = (image.scale.get(axis) for axis in "zxy")
     focus = evenly(len(choice.planes), z) if choice.over_focus else ()
-    size = PixelSize(x.value, convert(y.value, y.unit, x.unit), x.unit) if x and y else None
+    size = across(x, y)
     return Calibration(
         focus,
         z.unit if focus and z else "",
