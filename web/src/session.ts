@@ -168,8 +168,8 @@ export class Session {
     const model = this.store.get();
     const asked = difference(model);
     if (!asked || asked.info) return;
-    const [a, b] = asked.key.split("-");
-    const info = await get<DifferenceInfo>(`/api/results/${a!}/minus/${b!}`);
+    const [a, b] = asked.versions;
+    const info = await get<DifferenceInfo>(`/api/results/${a}/minus/${b}`);
     this.store.dispatch({ do: "difference", key: asked.key, info });
   }
 

@@ -102,7 +102,7 @@ export interface Sketch {
 export interface Model {
   server: State;
   sketch: Sketch | null;
-  /** Depth of one result minus another, by both versions. */
+  /** Depth of one result minus another, by both versions and revisions. */
   differences: Record<string, DifferenceInfo>;
   /** What else goes on: files are sent, or frames are read. */
   aside: Busy | null;
@@ -257,12 +257,14 @@ export function compared(model: Model): ResultInfo | undefined {
   return version === current(model)?.version ? undefined : model.server.results.find((r) => r.version === version);
 }
 
-/** Name of the map of the current result minus the compared one, and what is known of it. */
-export function difference(model: Model): { key: string; map: string; info: DifferenceInfo | undefined } | null {
+/** The current result minus the compared one, both as retouched now, and what is known of it. */
+export function difference(
+  model: Model,
+): { key: string; versions: [number, number]; info: DifferenceInfo | undefined } | null {
   const [a, b] = [current(model), compared(model)];
   if (!a || !b || a.preview || b.preview) return null;
-  const key = `${a.version}-${b.version}`;
-  return { key, map: `minus-${b.version}`, info: model.differences[key] };
+  const key = `${a.version}@${a.revision}-${b.version}@${b.revision}`;
+  return { key, versions: [a.version, b.version], info: model.differences[key] };
 }
 
 /** Which depths of a result are near: what the user says, or what was seen. */

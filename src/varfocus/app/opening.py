@@ -15,7 +15,7 @@ from natsort import natsorted, ns
 from varfocus.align.alignment import read_record
 from varfocus.app.frames import NamedFrame, PageFrame, marked, usable
 from varfocus.app.jobs import OpenResult, Solve
-from varfocus.app.session import FEWEST, Session, focus_of, options_of, stamp_of
+from varfocus.app.session import FEWEST, Session, focus_of, names_in, options_of, stamp_of
 from varfocus.app.sessions import RECORD, locked
 from varfocus.app.uploads import Arrived, Uploads
 from varfocus.errors import InputError, ParameterError, VarfocusError
@@ -279,8 +279,10 @@ class Opening:
         if folder is not None:
             session.saved[version] = Path(folder)
         session.results[version] = about
-        workspace.retouching.restore(version, about, workspace.folder_of(version))
-        if not (workspace.saved_folder(version) / RUN_RECORD).is_file():
+        lost = workspace.retouching.restore(version, about, workspace.folder_of(version))
+        if lost is not None:  # the files without strokes are there
+            about |= {"saved": True, "files": names_in(workspace.files_of(version))}
+        if not (workspace.files_of(version) / RUN_RECORD).is_file():
             del session.results[version]
             return
         by_id = {f.id: (f, frame) for f, frame in usable(session.frames)}
@@ -291,7 +293,9 @@ class Opening:
             ids, folder = tuple(about["frames"]), workspace.folder_of(version)
             params = Params.from_keywords(**about["parameters"])
             workspace.made[version] = Solve(version, stack, ids, params, folder, preview=False)
-            workspace.alignments[version] = read_record(workspace.saved_folder(version), stack)
+            workspace.alignments[version] = read_record(workspace.files_of(version), stack)
+            if lost is not None:
+                workspace.retouching.draw_soon(version, lost)
 
     async def _looked_at(self, path: Path, name: str, selection: Selection) -> Found | str:
         """Return what is in a file, or why that cannot be said."""

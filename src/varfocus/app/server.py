@@ -357,7 +357,7 @@ class Page:
     async def map_tile(self, request: Request) -> Response:
         """Return a tile of a map, float32, or of the all-in-focus image, RGBA."""
         given = request.path_params
-        made = re.fullmatch(r"(slab|minus)-[0-9]{1,16}", given["map"])
+        made = re.fullmatch(r"slab-[0-9]{1,16}|minus(-[0-9]{1,16}){3}", given["map"])
         if given["map"] not in SHOWN_MAPS and not made:
             return Response(status_code=404)
         numbers = (given[name] for name in ("level", "column", "row"))

@@ -30,7 +30,7 @@ from varfocus.app.opening import Opening
 from varfocus.app.queue import JobQueue, Report, SupersededError
 from varfocus.app.retouching import Retouching
 from varfocus.app.schema import NOT_OFFERED
-from varfocus.app.session import FEWEST, Near, Session
+from varfocus.app.session import FEWEST, Near, Session, names_in
 from varfocus.app.sessions import Shelf
 from varfocus.app.tiles import level_count, read_tile
 from varfocus.errors import InputError, ParameterError
@@ -286,11 +286,13 @@ class Workspace:
         return version
 
     def cancel(self) -> None:
-        """Stop whatever is being reconstructed, at once."""
+        """Stop whatever is being reconstructed, at once; a result that is there is still written."""
         if self._busy is not None:
+            writing = self._busy["stage"] == "writing"
             self._busy, self._asked = None, {}
             self._wanted = 0
-            self._thorough.restart()
+            if not writing:
+                self._thorough.restart()
             self._quick.restart()
             # Behind what the workers said before they ended: progress heard later stays for ever.
             asyncio.get_running_loop().call_soon(self._publish, {"kind": "idle"})
@@ -336,6 +338,10 @@ class Workspace:
                 "expected one in full size, written",
                 "Wait until the reconstruction has finished.",
             )
+        return self.files_of(version)
+
+    def files_of(self, version: int) -> Path:
+        """Return where the files of a result lie, as it was last written."""
         return self.retouching.files(version) or self._untouched(version)
 
     def _untouched(self, version: int) -> Path:
@@ -396,7 +402,7 @@ class Workspace:
         elif number != self._wanted:
             if kind == "done" and message.get("saved") in self.session.results:
                 version = message["saved"]
-                files = _names(self.folder_of(version) / "result")
+                files = names_in(self.folder_of(version) / "result")
                 self.session.results[version] |= {"saved": True, "files": files}
                 if self._busy is not None and self._busy["version"] == version:
                     self._busy = None
@@ -454,7 +460,7 @@ class Workspace:
         about |= {"sketched": before.get("sketched")}
         if preview:
             about["sketched"] = {"sure": about["sure"], "range": about["maps"]["depth"]["range"]}
-        about["files"] = _names(self.session.saved[version]) if opened else []
+        about["files"] = names_in(self.session.saved[version]) if opened else []
         about |= self.retouching.about(version)
         self.session.results[version] = about
         self._forget_old()
@@ -538,8 +544,3 @@ def _write_mask(
     counts = drawn_mask(shape, outlines, before)
     path.parent.mkdir(parents=True)
     path.write_bytes(images.picture(np.where(counts, np.uint8(255), np.uint8(0)))[1])
-
-
-def _names(folder: Path) -> list[str]:
-    """Return the names of the files of a result."""
-    return sorted(path.name for path in folder.iterdir() if path.is_file())

@@ -146,9 +146,10 @@ export class Results {
 
   /** The depth map, small. */
   private picture(model: Model, result: ResultInfo): HTMLCanvasElement {
-    const key = `${result.version}/${result.preview ? "preview" : "full"}`;
+    const key = `${result.version}/${result.preview ? "preview" : "full"}@${result.revision}`;
     const there = this.pictures.get(key);
     if (there) return there;
+    for (const other of this.pictures.keys()) if (other.startsWith(`${result.version}/`)) this.pictures.delete(other); // as it was before
     const shrink = SMALL / Math.max(result.width, result.height);
     const canvas = el("canvas", {
       width: Math.round(result.width * shrink),
