@@ -17,6 +17,7 @@ import { mountHelp, mountKeys, mountLanguage } from "./views/help";
 import { attempt, mountUndo } from "./views/messages";
 import { mountMotion } from "./views/motion";
 import { mountOffline } from "./views/offline";
+import { mountOnStage } from "./views/onstage";
 import { mountOpening } from "./views/opening";
 import { mountOutcome } from "./views/outcome";
 import { Panes, type Layer } from "./views/panes";
@@ -78,7 +79,7 @@ async function begin(): Promise<void> {
   mountOutcome(outcome, session);
   mountOffline(session);
   mountUndo();
-  mountFolding(store);
+  mountFolding(store, mountOnStage(session, progress, outcome));
   mountHelp();
   mountLanguage();
   mountQueue(byId("controls"), session);

@@ -41,6 +41,8 @@ export interface Choices {
   view: ViewName;
   panes: PaneChoice[];
   tool: Tool;
+  /** How the maps were shown before retouching arranged them. */
+  before: { view: ViewName; panes: PaneChoice[] } | null;
   /** Version of the result that everything speaks of; 0 is the newest. */
   current: number;
   /** Version of the result that the current one is compared with; 0 for none. */
@@ -75,6 +77,7 @@ export const FIRST_CHOICES: Choices = {
     { map: "frame", result: 0 },
   ],
   tool: "probe",
+  before: null,
   current: 0,
   compared: 0,
   left: null,

@@ -286,7 +286,7 @@ class Workspace:
         return version
 
     def cancel(self) -> None:
-        """Stop whatever is being reconstructed, at once; a result that is there is still written."""
+        """Stop whatever is being reconstructed, at once; what there is already is still written."""
         if self._busy is not None:
             writing = self._busy["stage"] == "writing"
             self._busy, self._asked = None, {}

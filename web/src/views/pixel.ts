@@ -3,11 +3,12 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { get } from "../api";
-import { el, short } from "../dom";
+import { el } from "../dom";
 import { current, type Store } from "../store";
-import { serverWords, t, unitWord } from "../words";
+import { serverWords, short, t, unitWord } from "../words";
 import type { Curve } from "../wire";
 import { attempt } from "./messages";
+import { reveal } from "./reveal";
 
 function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -22,14 +23,16 @@ export class Pixel {
 
   private asking: AbortController | null = null;
 
+  private asked: [number, number] | null = null;
+
   constructor(
-    host: HTMLElement,
+    private host: HTMLElement,
     private store: Store,
   ) {
     host.append(el("h2", {}, t("pixel")), this.words, this.facts, this.place);
     store.watch(
       // While a slider moves the worker has better to do.
-      (m) => [m.choices.pixel, current(m)?.version, current(m)?.preview],
+      (m) => [m.choices.pixel, current(m)?.version, current(m)?.preview, current(m)?.revision],
       (m) => {
         host.hidden = !current(m);
         if (!m.choices.pixel || !current(m)) this.clear();
@@ -44,9 +47,12 @@ export class Pixel {
     this.asking?.abort();
     this.asking = new AbortController();
     const { signal } = this.asking;
-    await attempt(async () =>
-      this.show(x, y, await get<Curve>(`/api/results/${current(model)!.version}/curve?x=${x}&y=${y}`, signal)),
-    );
+    const fresh = this.asked !== model.choices.pixel; // chosen now, not asked for again
+    this.asked = model.choices.pixel;
+    await attempt(async () => {
+      this.show(x, y, await get<Curve>(`/api/results/${current(model)!.version}/curve?x=${x}&y=${y}`, signal));
+      if (fresh) reveal(this.host);
+    });
   }
 
   private clear(): void {

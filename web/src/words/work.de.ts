@@ -155,4 +155,16 @@ export const workDe: Record<keyof typeof workEn, string> = {
   stacksOneAbout: "Sie zeigen dieselbe Szene.",
   stacksQueue: "{count} Stapel in die Warteschlange",
   takeOut: "Aus der Warteschlange nehmen",
+  surfaceTools: "Darstellung",
+  takeAbout: "Ausgabe: Bild, Tiefe, Modell, Messungen, Bericht",
+  yes: "ja",
+  no: "nein",
+  oddName: "{names}: heißt anders als die übrigen Aufnahmen. Ein fertiges Bild unter ihnen verdirbt die Tiefe.",
+  leaveOut: "Weglassen",
+  keepFrame: "Ist eine Aufnahme",
+  notInResult:
+    "Die unten gewählte Aufnahme gehört nicht zu diesem Ergebnis: eine andere wählen oder neu rekonstruieren.",
+  shapesRemoved: "Alle Messungen wurden entfernt.",
+  shapeRemoved: "{name} wurde entfernt.",
+  strokesRemoved: "Alle Striche wurden entfernt.",
 };
