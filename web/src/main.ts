@@ -84,7 +84,7 @@ async function begin(): Promise<void> {
   mountLanguage();
   mountQueue(byId("controls"), session);
   mountOpening(session);
-  mountHeader(store);
+  mountHeader(session);
   mountTake(part.take, store);
   if (viewer) await mountMaps(session, viewer, part, place);
   else mountPlain(store);

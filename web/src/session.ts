@@ -242,6 +242,11 @@ export class Session {
 
   // Opening
 
+  /** Close what is open; it is kept, and offered where everything begins. */
+  leave(): void {
+    void attempt(() => post("/api/clear"));
+  }
+
   example(): void {
     void attempt(() => post("/api/example"));
   }

@@ -280,11 +280,11 @@ class Opening:
             session.saved[version] = Path(folder)
         session.results[version] = about
         lost = workspace.retouching.restore(version, about, workspace.folder_of(version))
-        if lost is not None:  # the files without strokes are there
-            about |= {"saved": True, "files": names_in(workspace.files_of(version))}
-        if not (workspace.files_of(version) / RUN_RECORD).is_file():
+        files = workspace.files_of(version)
+        if not (files / RUN_RECORD).is_file():  # it was still being written
             del session.results[version]
             return
+        about |= {"saved": True, "files": names_in(files)}
         by_id = {f.id: (f, frame) for f, frame in usable(session.frames)}
         if not about["frames"] or not all(i in by_id for i in about["frames"]):
             return
@@ -293,7 +293,7 @@ class Opening:
             ids, folder = tuple(about["frames"]), workspace.folder_of(version)
             params = Params.from_keywords(**about["parameters"])
             workspace.made[version] = Solve(version, stack, ids, params, folder, preview=False)
-            workspace.alignments[version] = read_record(workspace.files_of(version), stack)
+            workspace.alignments[version] = read_record(files, stack)
             if lost is not None:
                 workspace.retouching.draw_soon(version, lost)
 

@@ -254,7 +254,7 @@ class Session:
             "results": [
                 result | {"folder": placed(self.saved.get(version))}
                 for version, result in self.results.items()
-                if (result["saved"] or result["strokes"]) and not result["deleted"]
+                if not result["preview"] and not result["deleted"]
             ],
         }
 

@@ -27,6 +27,7 @@ export class MeasureList {
   private items = el("div", {});
   private foot = el("div", { class: "row" });
   private plots: uPlot[] = [];
+  private revealed = -1;
 
   constructor(
     private store: Store,
@@ -103,6 +104,7 @@ export class MeasureList {
   reveal(k: number): void {
     const item = this.items.querySelectorAll<HTMLElement>("[data-shape]")[k];
     if (item) reveal(item);
+    this.revealed = k; // once more when its profile is drawn
   }
 
   private item(shape: Shape, k: number, found: Measured | undefined, open: boolean, result?: ResultInfo): HTMLElement {
@@ -131,7 +133,11 @@ export class MeasureList {
     const details = el("details", { class: "measurement", open }, summary, el("table", {}, ...rows), place);
     details.addEventListener("toggle", () => {
       if (details.open) this.events.select(k);
-      if (details.open && found?.profile && result && !place.firstChild) this.plot(place, found.profile, result);
+      if (details.open && found?.profile && result && !place.firstChild) {
+        this.plot(place, found.profile, result);
+        if (this.revealed === k) reveal(box);
+        this.revealed = -1;
+      }
     });
     const box = el(
       "div",

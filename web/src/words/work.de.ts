@@ -167,4 +167,8 @@ export const workDe: Record<keyof typeof workEn, string> = {
   shapesRemoved: "Alle Messungen wurden entfernt.",
   shapeRemoved: "{name} wurde entfernt.",
   strokesRemoved: "Alle Striche wurden entfernt.",
+  home: "Neu beginnen oder mit anderer Arbeit weitermachen; das Geöffnete bleibt erhalten",
+  homeBusy: "Gerade wird rekonstruiert.",
+  homeSure: "Trotzdem verlassen",
+  homeSureAbout: "Die Rekonstruktion endet; alles andere bleibt erhalten.",
 };

@@ -163,4 +163,8 @@ export const workEn = {
   shapesRemoved: "All measurements were removed.",
   shapeRemoved: "{name} was removed.",
   strokesRemoved: "All strokes were removed.",
+  home: "Begin anew, or go on with other work; what is open is kept",
+  homeBusy: "Something is being reconstructed.",
+  homeSure: "Leave nevertheless",
+  homeSureAbout: "The reconstruction ends; everything else is kept.",
 };
