@@ -23,7 +23,7 @@ export class Pixel {
 
   private asking: AbortController | null = null;
 
-  private asked: [number, number] | null = null;
+  private revealed: [number, number] | null = null;
 
   constructor(
     private host: HTMLElement,
@@ -47,11 +47,10 @@ export class Pixel {
     this.asking?.abort();
     this.asking = new AbortController();
     const { signal } = this.asking;
-    const fresh = this.asked !== model.choices.pixel; // chosen now, not asked for again
-    this.asked = model.choices.pixel;
     await attempt(async () => {
       this.show(x, y, await get<Curve>(`/api/results/${current(model)!.version}/curve?x=${x}&y=${y}`, signal));
-      if (fresh) reveal(this.host);
+      if (this.revealed !== model.choices.pixel) reveal(this.host); // chosen now, not asked for again
+      this.revealed = model.choices.pixel;
     });
   }
 

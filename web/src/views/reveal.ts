@@ -2,5 +2,5 @@
 
 /** Scroll a panel so far that a part of it is seen; one that is folded stays folded. */
 export function reveal(part: HTMLElement, block: "nearest" | "start" = "nearest"): void {
-  if (part.getClientRects().length) part.scrollIntoView({ block });
+  requestAnimationFrame(() => part.scrollIntoView({ block })); // plots take their size a moment later
 }
