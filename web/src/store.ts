@@ -223,7 +223,7 @@ function heard(model: Model, event: Event): Model {
         r.version === event.version ? { ...r, saved: true, files: event.files } : r,
       );
       const busy = server.busy?.version === event.version ? null : server.busy;
-      return { ...model, server: { ...server, results, busy } };
+      return { ...model, aside: null, server: { ...server, results, busy } };
     }
     case "queue":
       return { ...model, server: { ...server, queue: event.queue } };

@@ -39,7 +39,7 @@ class Looking:
         if name not in about["maps"]:
             return None
         left, top, width, height = about["place"]
-        maps = self._workspace.sketch(version) if about["preview"] else None
+        maps = self._workspace.solving.sketch(version) if about["preview"] else None
         if maps is not None:
             values = maps[name]
         else:

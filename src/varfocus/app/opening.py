@@ -84,7 +84,7 @@ class Opening:
 
     def clear(self, mode: Literal["new", "replace"] = "replace") -> None:
         """Begin a new session."""
-        self._workspace.cancel()
+        self._workspace.solving.cancel()
         self.leave(mode)
         self.occupy(self._workspace.shelf.new())
         self._workspace.tell()
@@ -178,7 +178,9 @@ class Opening:
                 workspace.alignments[version] = read_record(saved.folder, stack)
             if (saved.folder / MASK).is_file():
                 session.mask = session.base_mask = saved.folder / MASK
-        workspace.show_result(OpenResult(version, saved.folder, workspace.folder_of(version)))
+        workspace.solving.show_result(
+            OpenResult(version, saved.folder, workspace.folder_of(version))
+        )
 
     def added(self, mode: Literal["add", "replace", "new"], name: str = "") -> int:
         """Take the uploaded files in; none of the frames before is touched if none is of use.
@@ -200,7 +202,7 @@ class Opening:
             return 0
         workspace = self._workspace
         if arrived.own:
-            workspace.cancel()
+            workspace.solving.cancel()
             self.leave("replace" if mode == "replace" else "new")
             self.occupy(arrived.folder)
         if not workspace.session.frames:
@@ -227,7 +229,7 @@ class Opening:
             lock.release(force=True)
             raise
         # From here on nothing is waited for: whatever else is opened finds all or nothing of it.
-        workspace.cancel()
+        workspace.solving.cancel()
         if folder == self.replaced:
             self.replaced = None
         self.leave("new")
