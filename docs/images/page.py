@@ -129,6 +129,7 @@ def pictures(browser: Browser, address: str, server: subprocess.Popen[str]) -> N
             page.locator("dialog button", has_text="Queue").click()
             page.wait_for_selector(f"[data-queued]:has-text('{name}')")
     page.wait_for_selector("[data-state=done]")
+    page.click("#queue-button")
     keep("queue", seen(page))
     german = opened(browser, address, locale="de-DE", color_scheme="dark")
     german.click("[data-tool=probe]")

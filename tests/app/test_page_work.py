@@ -392,6 +392,10 @@ def test_the_whole_page_speaks_german(browser: Browser, address: str) -> None:
     text = page.locator("body").inner_text()
     assert not re.search(r"\b(the|frames|Depth|Colours|Results|Reverse|near|far)\b", text), text
     picture(page, "german")
+    page.evaluate("() => (document.querySelector('#source').textContent = 'long '.repeat(99))")
+    inspector = page.locator("#inspector").bounding_box()
+    assert inspector is not None
+    assert inspector["x"] + inspector["width"] <= 1280  # whatever the bar has to say
     page.click("#language")
     expect(page.locator("#run")).to_have_text("Reconstruct")
     page.context.close()
