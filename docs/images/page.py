@@ -26,9 +26,9 @@ SIZE = {"width": 1280, "height": 800}
 
 def seen(page: Page) -> Image.Image:
     """Return what is on the screen when nothing is being drawn any more."""
+    page.bring_to_front()
     page.wait_for_function("() => !document.querySelector('[data-drawing]')")
-    page.wait_for_load_state("networkidle")
-    page.wait_for_timeout(600)  # for whoever looks; nothing depends on it
+    page.wait_for_timeout(1500)  # for the last tiles
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
 
 
@@ -100,6 +100,7 @@ def pictures(browser: Browser, address: str, server: subprocess.Popen[str]) -> N
     narrow.wait_for_selector("#surface-canvas")
     keep("narrow", *small, seen(narrow))
     narrow.context.close()
+    page.bring_to_front()
     page.click("[data-view='1']")
     page.select_option(".pane-map", "depth")
     drag(page, "step", (0.3, 0.25), (0.38, 0.4))
