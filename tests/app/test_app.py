@@ -17,9 +17,9 @@ from starlette.websockets import WebSocketDisconnect
 
 from command_line import varfocus_process, write_pictures
 from page_client import HOST, ORIGIN, STATIC, TOKEN, client_of, finished_result, stranger_to
-from varfocus.app import requests, schema, server, tiles
+from varfocus.app import example, requests, schema, server, tiles
 from varfocus.app.guard import HEADERS
-from varfocus.app.workspace import Workspace
+from varfocus.app.workspace import Workspace, deliver
 from varfocus.errors import InputError
 from varfocus.io import read_stack
 from varfocus.io.calibration import Focus, calibrated
@@ -445,7 +445,7 @@ def test_a_sketch_comes_in_one_message_with_its_maps(client: TestClient, shots: 
 def test_the_example_is_repeated_by_two_commands(
     client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "EXAMPLE_SIZE", (120, 90))
+    monkeypatch.setattr(example, "SIZE", (120, 90))
     client.post("/api/example", json={}, headers=ORIGIN)
     ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
     arranged = {"order": ids, "excluded": [ids[1]]}
@@ -590,7 +590,7 @@ def test_a_request_that_was_overtaken_has_a_status_of_its_own() -> None:
 
     async def answer() -> int:
         future = asyncio.get_running_loop().create_future()
-        Workspace._answer(future, {"kind": "dropped"})
+        deliver(future, {"kind": "dropped"})
         return (await server._refused(None, future.exception())).status_code
 
     assert asyncio.run(answer()) == 409
@@ -602,10 +602,10 @@ def test_that_nothing_goes_on_is_said_after_all_that_the_workers_said() -> None:
     async def told() -> list[str]:
         events: list[dict] = []
         workspace = Workspace(events.append)
-        workspace._busy = {"version": 1, "stage": "starting", "done": 0, "total": 1}
+        workspace.solving.busy = {"version": 1, "stage": "starting", "done": 0, "total": 1}
         late = {"id": 1, "kind": "progress", "stage": "contrast", "done": 1, "total": 9}
         asyncio.get_running_loop().call_soon(workspace._hear, late)  # said before the end
-        workspace.cancel()
+        workspace.solving.cancel()
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         workspace.close()

@@ -59,7 +59,7 @@ def newest(client: TestClient) -> dict:
 def tile(client: TestClient, version: int, name: str) -> np.ndarray:
     answer = client.get(f"/api/results/{version}/{name}/full/0/0/0")
     assert answer.status_code == 200
-    kind = np.float32 if name in ("depth", "confidence", "index") else np.uint8
+    kind = np.uint8 if name == "fused" or name.startswith("slab") else np.float32
     return np.frombuffer(answer.content, kind).reshape(48, 64, *[4] * (kind == np.uint8))
 
 
@@ -134,6 +134,52 @@ def test_strokes_go_along_with_the_next_result_and_come_from_others(client: Test
     mine = tile(client, second["version"], "fused")
     np.testing.assert_array_equal(mine[10:30, 10:40], other[10:30, 10:40])
     draw(client)
+
+
+def test_a_difference_is_that_of_the_retouched_depths(client: TestClient) -> None:
+    second, first = (r["version"] for r in client.get("/api/state").json()["results"][-2:][::-1])
+
+    def retouch(version: int, *strokes: dict) -> None:
+        path = f"/api/results/{version}/retouch"
+        assert client.post(path, json={"strokes": list(strokes)}, headers=ORIGIN).is_success
+
+    def difference() -> np.ndarray:
+        about = client.get(f"/api/results/{first}/minus/{second}").json()
+        return tile(client, first, about["map"])
+
+    retouch(first)
+    plain = difference()
+    retouch(first, {"tool": "set-depth", "frame": 4.0, "points": BOX})
+    retouch(second, {"tool": "set-depth", "frame": 1.0, "points": BOX})
+    by_hand = difference()  # at once: their files are not written yet
+    np.testing.assert_allclose(by_hand[10:30, 10:40], 15.0)
+    np.testing.assert_array_equal(by_hand[32:], plain[32:])
+    shown = tile(client, first, "depth") - tile(client, second, "depth")
+    np.testing.assert_array_equal(by_hand, shown)
+    # Both are written, although the second was retouched before the first was.
+    for version in (first, second):
+        wait_until(lambda v=version: known(client, v)["saved"], "files of both")
+    retouch(first)
+    retouch(second)
+    np.testing.assert_array_equal(difference(), plain)
+
+
+def known(client: TestClient, version: int) -> dict:
+    results = client.get("/api/state").json()["results"]
+    return next(result for result in results if result["version"] == version)
+
+
+def test_a_retouched_result_is_painted_from_as_it_is_shown(client: TestClient) -> None:
+    second, first = (r["version"] for r in client.get("/api/state").json()["results"][-2:][::-1])
+    last = client.get("/api/state").json()["frames"][-1]["id"]
+    path = f"/api/results/{first}/retouch"
+    stroke = {"tool": "paint", "frame": last, "points": BOX}
+    assert client.post(path, json={"strokes": [stroke]}, headers=ORIGIN).is_success
+    draw(client, {"tool": "paint", "result": first, "points": BOX})
+    theirs, mine = (tile(client, version, "fused") for version in (first, second))
+    np.testing.assert_array_equal(mine[10:30, 10:40], theirs[10:30, 10:40])
+    draw(client)
+    assert client.post(path, json={"strokes": []}, headers=ORIGIN).is_success
 
 
 def test_slabs_are_made_shown_and_painted_from(client: TestClient) -> None:

@@ -90,6 +90,7 @@ def test_a_click_shows_the_curve_of_the_pixel(page: Page) -> None:
     page.wait_for_selector("#curve canvas")
     expect(page.locator("#facts")).to_contain_text("Confidence")
     wait_for_colours(page, "#curve canvas", 3)
+    expect(page.locator("#curve")).to_be_in_viewport(ratio=0.99)
     picture(page, "curve")
 
 

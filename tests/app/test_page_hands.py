@@ -176,10 +176,19 @@ def test_depth_is_filled_set_smoothed_and_erased(page: Page) -> None:
     picture(page, "retouch-depth")
     page.click("#clear-strokes")
     expect(count).to_have_text("0 strokes")
+    page.locator(".message .undo").last.click()
+    expect(count).to_have_text(f"{already + 4} strokes")
+    page.click("#clear-strokes")
+    expect(count).to_have_text("0 strokes")
     finished(page)
     page.click("[data-stroke=paint]")
+    shown(page, r"^\d+/fused/\S+ frame/\d+$")
+    page.reload()  # how the maps were shown before is known nevertheless
+    page.wait_for_selector("html[data-ready=yes]")
+    shown(page, r"^\d+/fused/\S+ frame/\d+$")
     page.click("[data-tool=probe]")
     expect(page.locator("#retouch-section")).to_be_hidden()
+    shown(page, r"^\d+/fused/\S+ \d+/depth/\S+$")
 
 
 def test_slabs_are_made_and_painted_from(page: Page) -> None:
@@ -216,7 +225,7 @@ def test_measurements_have_names_handles_and_stay(page: Page) -> None:
     page.click("[data-tool=line]")
     draw(page, (20, 60), (140, 60))
     line = page.locator("[data-shape='Line 1']")
-    expect(line.locator("canvas")).to_be_visible()
+    expect(line.locator("canvas")).to_be_in_viewport(ratio=0.99)
     assert float(rows(line)["Length"].split()[0]) == pytest.approx(240, rel=0.03)
     page.click("[data-tool=step]")
     draw(page, (20, 20), (40, 40))
@@ -322,6 +331,8 @@ def test_the_surface_has_axes_sides_colours_contours_and_a_picture_to_keep(page:
 
 def test_each_decision_gives_its_file_named_after_the_stack(page: Page, tmp_path: Path) -> None:
     finished(page)
+    page.click("#export")
+    expect(page.locator(".export-card").first).to_be_in_viewport()
     page.select_option("#picture-format", "jpg")
     sizes = []
     for quality in ("10", "95"):

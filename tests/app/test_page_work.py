@@ -156,7 +156,7 @@ def test_one_current_result_drives_everything(page: Page) -> None:
 
 
 def test_results_are_compared_in_one_range_with_their_difference(page: Page) -> None:
-    page.get_by_role("button", name=re.compile("^Compare with the current result")).click()
+    page.locator("button:enabled[aria-label^='Compare with the current result']").click()
     shown = page.locator("#panes canvas").first
     expect(shown).to_have_attribute(
         "data-shown", re.compile(r"(\d+)/depth/full (?!\1)\d+/depth/full \S+/minus-")
@@ -332,7 +332,7 @@ def test_every_state_is_for_everybody_at_any_size(page: Page, width: int, height
     assert box["width"] >= (width if width <= 900 else 700)  # the maps have room
     for name, enter in states.items():
         enter()
-        page.wait_for_timeout(50)  # of panels that move nothing is waited for
+        expect(page.locator("[data-drawing]")).to_have_count(0)
         axe(page, f"{name} at {width}")
         wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, f"{name} at {width} is wider than the window"
@@ -392,6 +392,10 @@ def test_the_whole_page_speaks_german(browser: Browser, address: str) -> None:
     text = page.locator("body").inner_text()
     assert not re.search(r"\b(the|frames|Depth|Colours|Results|Reverse|near|far)\b", text), text
     picture(page, "german")
+    page.evaluate("() => (document.querySelector('#source').textContent = 'long '.repeat(99))")
+    inspector = page.locator("#inspector").bounding_box()
+    assert inspector is not None
+    assert inspector["x"] + inspector["width"] <= 1280  # whatever the bar has to say
     page.click("#language")
     expect(page.locator("#run")).to_have_text("Reconstruct")
     page.context.close()
@@ -454,18 +458,53 @@ def test_a_folder_is_dropped_and_too_few_frames_are_said(browser: Browser, tmp_p
     frames = simulate("steps", shape=(60, 80), n=5).frames
     folder = write_pictures(tmp_path / "my shots", frames, "shot")
     (folder / ".DS_Store").write_bytes(b"x")
+    (folder / "fused.png").write_bytes((folder / "shot0.png").read_bytes())
     two = write_pictures(tmp_path / "two", frames[:2], "pair")
     with served(tmp_path / "sessions") as (address, _):
         page = opened(browser, address)
         expect(page.locator("#formats")).to_contain_text("JPEG")
         dropped(page, folder)
-        expect(page.locator("#strip li")).to_have_count(5)
+        expect(page.locator("#strip li")).to_have_count(6)
         expect(page.locator(".message")).to_have_count(0)
+        expect(page.locator("#odd")).to_contain_text("fused.png")  # a finished picture?
+        page.click("#leave-odd")
+        expect(page.locator("#odd")).to_be_hidden()
+        expect(page.locator("#strip .caption")).to_contain_text("5 of 6")
+        page.select_option("#method", "classic")
+        begin_on_a_narrow_screen(page)
+        # Back to the start and on with the same work: nothing was lost.
+        page.click("#home")
+        expect(page.locator("#strip")).to_be_hidden()
+        page.locator("[data-session]").click()
+        expect(page.locator("#strip li")).to_have_count(6)
+        finished(page)
         page.set_input_files("#files", sorted(two.iterdir()))
         page.get_by_role("button", name="New stack").click()
         expect(page.locator("#few")).to_contain_text("Two frames are no stack")
         expect(page.locator("#run")).to_be_disabled()
         page.context.close()
+
+
+def begin_on_a_narrow_screen(page: Page) -> None:
+    """Reconstruct, look and export where the panels are folded."""
+    page.set_viewport_size({"width": 360, "height": 740})
+    expect(page.locator("#controls")).to_be_hidden()
+    expect(page.locator("#stage #progress")).to_have_count(1)  # seen although the panel is not
+    axe(page, "before the first result at 360")
+    picture(page, "begin-360")
+    page.click("#run-here")
+    page.wait_for_selector("a[data-product='depth.tif']", state="attached")
+    expect(page.locator("#progress")).to_be_hidden()
+    expect(page.locator("#run-here")).to_be_hidden()
+    page.click("[data-view='3d']")
+    expect(page.locator(".surface-tools #coat")).to_be_hidden()  # it would cover the surface
+    page.click(".surface-tools summary")
+    expect(page.locator(".surface-tools #coat")).to_be_visible()
+    page.keyboard.press("x")
+    expect(page.locator(".export-card").first).to_be_in_viewport()
+    axe(page, "export at 360")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    expect(page.locator("#controls #progress")).to_have_count(1)
 
 
 def test_several_folders_wait_in_a_queue_and_become_sessions(

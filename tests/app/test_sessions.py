@@ -16,10 +16,11 @@ from starlette.testclient import TestClient
 from command_line import write_pictures
 from page_client import ORIGIN, client_of, finished_result, post
 from processes import wait_until
-from varfocus.app import server
+from varfocus.app import retouching, server
 from varfocus.app.sessions import KEPT_DAYS, RECORD, Door, Shelf, write_private
 from varfocus.export import images
 from varfocus.io import read_stack
+from varfocus.simulation import simulate
 
 CLASSIC = {"parameters": {"method": "classic", "window": 5, "align": "none"}, "settled": True}
 
@@ -252,7 +253,7 @@ def test_results_are_named_compared_deleted_and_had_back(client: TestClient, fra
         return tifffile.imread(io.BytesIO(content))
 
     about = client.get(f"/api/results/{first}/minus/{second}").json()
-    tile = client.get(f"/api/results/{first}/minus-{second}/full/0/0/0").content
+    tile = client.get(f"/api/results/{first}/{about['map']}/full/0/0/0").content
     shown = np.frombuffer(tile, np.float32).reshape(40, 56)
     expected = np.full((40, 56), np.nan, np.float32)
     expected[6:36, 4:44] = depth(first)[6:36, 4:44] - depth(second)
@@ -268,6 +269,60 @@ def test_results_are_named_compared_deleted_and_had_back(client: TestClient, fra
     assert [r["name"] for r in state(client)["results"]] == ["left", ""]
     for wrong in ({}, {"name": 5}, {"pinned": "yes"}):
         assert post(client, f"results/{first}", **wrong).status_code == 400
+
+
+def test_strokes_that_were_just_drawn_survive_a_crash(
+    root: Path, frames, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever was killed before the files were written lost the strokes, and the result, too."""
+    box = [[10, 10], [40, 10], [40, 30], [10, 30]]
+    stroke = {"tool": "set-depth", "frame": 2.0, "points": box}
+    monkeypatch.setattr(retouching, "SAVED_AFTER", 1e6)  # never
+    with client_of(server.Page(shelf=Shelf(root))) as client:
+        upload_all(client, frames)
+        post(client, "solve", **CLASSIC)
+        version, session = finished_result(client)["version"], state(client)["session"]
+        assert post(client, f"results/{version}/retouch", strokes=[stroke]).is_success
+        record = root / session / RECORD
+        wait_until(lambda: "set-depth" in record.read_text(), "record")
+        left = record.read_bytes()
+    record.write_bytes(left)  # whatever was written on leaving
+    monkeypatch.setattr(retouching, "SAVED_AFTER", 0.0)
+    with client_of(server.Page(shelf=Shelf(root))) as client:
+        post(client, f"sessions/{session}/open")
+
+        def drawn_again() -> dict | None:
+            result = state(client)["results"][0]
+            return result if result["strokes"] and result["saved"] else None
+
+        assert wait_until(drawn_again, "strokes")["strokes"] == [stroke]
+        depth = client.get(f"/api/results/{version}/depth/full/0/0/0").content
+        np.testing.assert_array_equal(
+            np.frombuffer(depth, np.float32).reshape(40, 56)[10:30, 10:40], 2.0
+        )
+
+
+def test_a_result_is_written_even_if_the_next_is_asked_for_or_all_is_cancelled(
+    client: TestClient,
+) -> None:
+    """It stayed in the list without files, and was gone after a restart."""
+    frames = simulate("steps", shape=(300, 400), n=5).frames
+    upload_all(client, list(frames))
+    for interrupt in ("solve", "cancel"):
+        before = max((r["version"] for r in state(client)["results"]), default=0)
+        post(client, "solve", **CLASSIC)
+
+        def writing(after: int = before) -> int | None:
+            there = [r["version"] for r in state(client)["results"] if not r["preview"]]
+            return max(there) if there and max(there) > after else None
+
+        version = wait_until(writing, "result in full size")
+        post(client, interrupt, **(CLASSIC | {"settled": False} if interrupt == "solve" else {}))
+
+        def written(version: int = version) -> bool:
+            return any(r["version"] == version and r["saved"] for r in state(client)["results"])
+
+        wait_until(written, f"files in spite of {interrupt}")
 
 
 def test_near_and_far_are_exchanged_in_measurements_and_models(client: TestClient, frames) -> None:

@@ -15,8 +15,8 @@ import varfocus
 from command_line import RESULTS, files_below, read_png
 from result_folders import with_maps
 from varfocus import export
+from varfocus.app.downloads import offered
 from varfocus.app.jobs.maps import about_maps
-from varfocus.app.server import offered
 from varfocus.errors import OutputError, OutputExistsError, VarfocusWarning
 from varfocus.export import atomic, figures, images
 from varfocus.export.atomic import prepare_folder, write_atomically

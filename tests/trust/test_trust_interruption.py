@@ -255,7 +255,7 @@ def test_nothing_is_written_but_atomically():
         "app/jobs/frames.py",  # the page's private folder of a session
         "app/jobs/results.py",
         "app/jobs/strokes.py",
-        "app/server.py",
+        "app/example.py",
         "app/tiles.py",
         "app/workspace.py",
         "workers/child.py",  # a word to the system, not a file

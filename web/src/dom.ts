@@ -26,9 +26,3 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   if (!element) throw new Error(`#${id} is missing`);
   return element as T;
 }
-
-/** A number as people read it: four digits, no trailing noise. */
-export function short(value: number | null | undefined, digits = 4): string {
-  if (value === null || value === undefined || Number.isNaN(value)) return "unknown";
-  return String(Number(value.toPrecision(digits)));
-}

@@ -1,8 +1,8 @@
 // The viewer of report.html: the same panes and surface as on the page, with the data in the file.
 
-import { el, short } from "./dom";
+import { el } from "./dom";
 import { Surface } from "./views/surface";
-import { t } from "./words";
+import { short, t } from "./words";
 import { Viewer, type Source } from "./viewer/viewer";
 
 /** What the report embeds; depth as 16-bit steps from `low`, 0 is unknown. */

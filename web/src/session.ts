@@ -168,8 +168,8 @@ export class Session {
     const model = this.store.get();
     const asked = difference(model);
     if (!asked || asked.info) return;
-    const [a, b] = asked.key.split("-");
-    const info = await get<DifferenceInfo>(`/api/results/${a!}/minus/${b!}`);
+    const [a, b] = asked.versions;
+    const info = await get<DifferenceInfo>(`/api/results/${a}/minus/${b}`);
     this.store.dispatch({ do: "difference", key: asked.key, info });
   }
 
@@ -241,6 +241,11 @@ export class Session {
   }
 
   // Opening
+
+  /** Close what is open; it is kept, and offered where everything begins. */
+  leave(): void {
+    void attempt(() => post("/api/clear"));
+  }
 
   example(): void {
     void attempt(() => post("/api/example"));

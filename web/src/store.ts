@@ -41,6 +41,8 @@ export interface Choices {
   view: ViewName;
   panes: PaneChoice[];
   tool: Tool;
+  /** How the maps were shown before retouching arranged them. */
+  before: { view: ViewName; panes: PaneChoice[] } | null;
   /** Version of the result that everything speaks of; 0 is the newest. */
   current: number;
   /** Version of the result that the current one is compared with; 0 for none. */
@@ -75,6 +77,7 @@ export const FIRST_CHOICES: Choices = {
     { map: "frame", result: 0 },
   ],
   tool: "probe",
+  before: null,
   current: 0,
   compared: 0,
   left: null,
@@ -102,7 +105,7 @@ export interface Sketch {
 export interface Model {
   server: State;
   sketch: Sketch | null;
-  /** Depth of one result minus another, by both versions. */
+  /** Depth of one result minus another, by both versions and revisions. */
   differences: Record<string, DifferenceInfo>;
   /** What else goes on: files are sent, or frames are read. */
   aside: Busy | null;
@@ -220,7 +223,7 @@ function heard(model: Model, event: Event): Model {
         r.version === event.version ? { ...r, saved: true, files: event.files } : r,
       );
       const busy = server.busy?.version === event.version ? null : server.busy;
-      return { ...model, server: { ...server, results, busy } };
+      return { ...model, aside: null, server: { ...server, results, busy } };
     }
     case "queue":
       return { ...model, server: { ...server, queue: event.queue } };
@@ -257,12 +260,14 @@ export function compared(model: Model): ResultInfo | undefined {
   return version === current(model)?.version ? undefined : model.server.results.find((r) => r.version === version);
 }
 
-/** Name of the map of the current result minus the compared one, and what is known of it. */
-export function difference(model: Model): { key: string; map: string; info: DifferenceInfo | undefined } | null {
+/** The current result minus the compared one, both as retouched now, and what is known of it. */
+export function difference(
+  model: Model,
+): { key: string; versions: [number, number]; info: DifferenceInfo | undefined } | null {
   const [a, b] = [current(model), compared(model)];
   if (!a || !b || a.preview || b.preview) return null;
-  const key = `${a.version}-${b.version}`;
-  return { key, map: `minus-${b.version}`, info: model.differences[key] };
+  const key = `${a.version}@${a.revision}-${b.version}@${b.revision}`;
+  return { key, versions: [a.version, b.version], info: model.differences[key] };
 }
 
 /** Which depths of a result are near: what the user says, or what was seen. */

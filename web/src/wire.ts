@@ -256,6 +256,8 @@ export interface SessionInfo {
 
 /** Depth of one result minus that of another. */
 export interface DifferenceInfo {
+  /** Name of the map; another one for other strokes on either. */
+  map: string;
   unit: string;
   range: [number, number];
   /** Share of pixels where both are equal. */

@@ -140,7 +140,12 @@ test("near and far are what the user says, or what was seen", () => {
 
 test("a comparison is between two results that are there, in full size", () => {
   const model = reduce(opened(result(1), result(2)), { do: "choose", choices: { compared: 1 } });
-  assert.equal(difference(model)?.key, "2-1");
+  assert.deepEqual(difference(model)?.versions, [2, 1]);
+  const touched = reduce(model, {
+    do: "load",
+    state: state([1, 2, 3], [{ ...result(1), revision: 1 }, result(2)]),
+  });
+  assert.notEqual(difference(touched)?.key, difference(model)?.key); // another depth, another difference
   const chosen = reduce(model, { do: "choose", choices: { current: 1 } });
   assert.equal(difference(chosen), null);
   const gone = reduce(model, { do: "load", state: state([1, 2, 3], [result(2)]) });

@@ -155,7 +155,7 @@ class Line:
         entry = self._entries[self._known(name)]
         if self._running is not None and self._running.name == name:
             if self._workspace is not None:
-                self._workspace.cancel()
+                self._workspace.solving.cancel()
             self._end("cancelled")
         elif entry["state"] == "waiting":
             self._write(name, entry | {"state": "cancelled"})
@@ -241,7 +241,7 @@ class Line:
         try:
             await workspace.opening.reopen(name)
             if not running.over.done():  # else it was cancelled while it was opened
-                workspace.solve(self._entries[name]["parameters"], settled=True)
+                workspace.solving.solve(self._entries[name]["parameters"], settled=True)
         except ElsewhereError:
             self._running = None
             self._tell()
@@ -261,7 +261,7 @@ class Line:
         if running is None:
             return
         kind = event["kind"]
-        if kind == "progress" and self._workspace is not None and self._workspace.busy:
+        if kind == "progress" and self._workspace is not None and self._workspace.solving.busy:
             running.busy |= {key: event[key] for key in ("stage", "done", "total")}
             self._tell()
         elif kind == "result":

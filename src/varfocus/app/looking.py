@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from varfocus.app.jobs import Curve, Difference, MakeProduct, Measure
-from varfocus.app.queue import Report
+from varfocus.app.queue import Report, SupersededError
 from varfocus.errors import InputError, ParameterError
 from varfocus.export.products import PictureShape, Shape
 from varfocus.surface.measurements import Measurements
@@ -37,7 +39,7 @@ class Looking:
         if name not in about["maps"]:
             return None
         left, top, width, height = about["place"]
-        maps = self._workspace.sketch(version) if about["preview"] else None
+        maps = self._workspace.solving.sketch(version) if about["preview"] else None
         if maps is not None:
             values = maps[name]
         else:
@@ -99,21 +101,50 @@ class Looking:
         return (session.near or about["near"]) != usual
 
     async def difference(self, version: int, other: int) -> Report:
-        """Return depth of one result minus that of another, as a map of the first."""
+        """Return depth of one result minus that of another, as a map of the first.
+
+        Both as they are now, with their strokes: the name of the map tells which revisions it is
+        made of. A stroke that takes a depth away while it is read has it made anew.
+        """
         workspace = self._workspace
-        for one in (version, other):
-            workspace.saved_folder(one)  # refused if it is not there
-        results = [workspace.session.results[one] for one in (version, other)]
-        first, second = (workspace.folder_of(one) / "depth" for one in (version, other))
-        units = {result["unit"] for result in results}
+        while True:
+            results = [workspace.session.results.get(one) for one in (version, other)]
+            revisions = _revisions(results)
+            try:
+                return await self._subtracted(results)
+            except SupersededError:
+                raise
+            except InputError:
+                now = [workspace.session.results.get(one) for one in (version, other)]
+                if _revisions(now) == revisions:
+                    raise
+
+    async def _subtracted(self, results: Sequence[dict[str, Any] | None]) -> Report:
+        """Return depth of the first of two results minus that of the second."""
+        workspace = self._workspace
+        known = [result for result in results if result is not None and not result["preview"]]
+        if len(known) < 2:
+            raise InputError(
+                "received a result that is not there, or not in full size",
+                "expected two of those listed, in full size",
+                "Wait until the reconstruction has finished.",
+            )
+        version, other = (result["version"] for result in known)
+        first, second = (workspace.map_folder(one, "depth") for one in (version, other))
+        units = {result["unit"] for result in known}
         if len(units) > 1:
             raise InputError(
                 f"received depths in {' and '.join(sorted(units))}", "expected one unit"
             )
-        target = workspace.folder_of(version) / f"minus-{other}"
-        places = [tuple(result["place"]) for result in results]
-        job = Difference(workspace.number(), first, second, places[0], places[1], target)
-        return await workspace.done(job) | {"unit": units.pop()}
+        name = "minus-{}-{}-{}".format(other, *_revisions(known))
+        place, there = (tuple(result["place"]) for result in known)
+        target = workspace.folder_of(version) / name
+        job = Difference(workspace.number(), first, second, place, there, target)
+        report = await workspace.done(job)
+        for folder in target.parent.glob(f"minus-{other}-*"):
+            if folder != target:  # of strokes that there were
+                shutil.rmtree(folder, ignore_errors=True)
+        return report | {"unit": units.pop(), "map": name}
 
     async def product(
         self, version: int, name: str, shape: Shape = Shape(), look: PictureShape = PictureShape()
@@ -121,7 +152,8 @@ class Looking:
         """Return a file for another program, made on the first request."""
         workspace = self._workspace
         source = workspace.saved_folder(version)
-        revision = workspace.retouching.about(version)["revision"]
+        # Of these files: while strokes are being put on, the retouching counts one more.
+        revision = workspace.session.results[version]["revision"]
         turned = self._turned(version)
         options = zlib.crc32(repr((shape, look, turned)).encode())
         target = workspace.folder_of(version) / f"made@{revision}-{options:08x}" / name
@@ -130,3 +162,8 @@ class Looking:
             job = MakeProduct(workspace.number(), source, target, shape, look, turned)
             await workspace.done(job, thorough=True)
         return target
+
+
+def _revisions(results: Sequence[dict[str, Any] | None]) -> list[int]:
+    """Return how often the strokes of each result have changed; −1 for one that is not there."""
+    return [-1 if result is None else result["revision"] for result in results]

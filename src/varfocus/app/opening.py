@@ -15,7 +15,7 @@ from natsort import natsorted, ns
 from varfocus.align.alignment import read_record
 from varfocus.app.frames import NamedFrame, PageFrame, marked, usable
 from varfocus.app.jobs import OpenResult, Solve
-from varfocus.app.session import FEWEST, Session, focus_of, options_of, stamp_of
+from varfocus.app.session import FEWEST, Session, focus_of, names_in, options_of, stamp_of
 from varfocus.app.sessions import RECORD, locked
 from varfocus.app.uploads import Arrived, Uploads
 from varfocus.errors import InputError, ParameterError, VarfocusError
@@ -84,7 +84,7 @@ class Opening:
 
     def clear(self, mode: Literal["new", "replace"] = "replace") -> None:
         """Begin a new session."""
-        self._workspace.cancel()
+        self._workspace.solving.cancel()
         self.leave(mode)
         self.occupy(self._workspace.shelf.new())
         self._workspace.tell()
@@ -178,7 +178,9 @@ class Opening:
                 workspace.alignments[version] = read_record(saved.folder, stack)
             if (saved.folder / MASK).is_file():
                 session.mask = session.base_mask = saved.folder / MASK
-        workspace.show_result(OpenResult(version, saved.folder, workspace.folder_of(version)))
+        workspace.solving.show_result(
+            OpenResult(version, saved.folder, workspace.folder_of(version))
+        )
 
     def added(self, mode: Literal["add", "replace", "new"], name: str = "") -> int:
         """Take the uploaded files in; none of the frames before is touched if none is of use.
@@ -200,7 +202,7 @@ class Opening:
             return 0
         workspace = self._workspace
         if arrived.own:
-            workspace.cancel()
+            workspace.solving.cancel()
             self.leave("replace" if mode == "replace" else "new")
             self.occupy(arrived.folder)
         if not workspace.session.frames:
@@ -227,7 +229,7 @@ class Opening:
             lock.release(force=True)
             raise
         # From here on nothing is waited for: whatever else is opened finds all or nothing of it.
-        workspace.cancel()
+        workspace.solving.cancel()
         if folder == self.replaced:
             self.replaced = None
         self.leave("new")
@@ -279,10 +281,12 @@ class Opening:
         if folder is not None:
             session.saved[version] = Path(folder)
         session.results[version] = about
-        workspace.retouching.restore(version, about, workspace.folder_of(version))
-        if not (workspace.saved_folder(version) / RUN_RECORD).is_file():
+        lost = workspace.retouching.restore(version, about, workspace.folder_of(version))
+        files = workspace.files_of(version)
+        if not (files / RUN_RECORD).is_file():  # it was still being written
             del session.results[version]
             return
+        about |= {"saved": True, "files": names_in(files)}
         by_id = {f.id: (f, frame) for f, frame in usable(session.frames)}
         if not about["frames"] or not all(i in by_id for i in about["frames"]):
             return
@@ -291,7 +295,9 @@ class Opening:
             ids, folder = tuple(about["frames"]), workspace.folder_of(version)
             params = Params.from_keywords(**about["parameters"])
             workspace.made[version] = Solve(version, stack, ids, params, folder, preview=False)
-            workspace.alignments[version] = read_record(workspace.saved_folder(version), stack)
+            workspace.alignments[version] = read_record(files, stack)
+            if lost is not None:
+                workspace.retouching.draw_soon(version, lost)
 
     async def _looked_at(self, path: Path, name: str, selection: Selection) -> Found | str:
         """Return what is in a file, or why that cannot be said."""

@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+from collections.abc import Coroutine
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from varfocus.app.jobs import ApplyStrokes, Known, MakeSlabs, Save
+from varfocus.app.jobs import ApplyStrokes, Known, MakeSlabs, SaveTouched
 from varfocus.app.jobs.strokes import TOLD, revised, slab_folder
+from varfocus.app.queue import SupersededError
+from varfocus.app.session import names_in
 from varfocus.errors import InputError, ParameterError, VarfocusError
 from varfocus.export.strokes import read_strokes
 from varfocus.fuse import slab_ranges
@@ -55,7 +57,7 @@ class Retouching:
         self._places: dict[int, dict[str, Path]] = {}
         self._files: dict[int, Path] = {}
         self._slabs: dict[int, list[dict[str, Any]]] = {}
-        self._saving: asyncio.TimerHandle | None = None
+        self._saving: dict[int, asyncio.TimerHandle] = {}
         self._carrying: set[asyncio.Task[None]] = set()
         self._last: tuple[tuple[int, ...], list[dict[str, Any]]] = ((), [])
 
@@ -67,8 +69,16 @@ class Retouching:
             "slabs": self._slabs.get(version, []),
         }
 
-    def restore(self, version: int, about: dict[str, Any], folder: Path) -> None:
-        """Know again the strokes and slabs of a result that was kept, its maps in `folder`."""
+    def restore(
+        self, version: int, about: dict[str, Any], folder: Path
+    ) -> list[dict[str, Any]] | None:
+        """Know again the strokes and slabs of a result that was kept, its maps in `folder`.
+
+        Returns
+        -------
+        list of dict or None
+            Strokes whose files were not written any more: they are to be drawn again.
+        """
         if about.get("slabs") and slab_folder(folder).is_dir():
             self._slabs[version] = about["slabs"]
         revision, strokes = about.get("revision", 0), about.get("strokes", [])
@@ -80,11 +90,12 @@ class Retouching:
         self._revisions[version] = revision
         if document is None:
             about |= self.about(version)
-            return
+            return strokes or None
         self._drawn[version], self._documents[version] = strokes, document
         self._files[version] = files
         places = {path.name.partition("@")[0]: path for path in folder.glob(f"*@{revision}")}
         self._places[version] = {name: path for name, path in places.items() if name != "result"}
+        return None
 
     def map_folder(self, version: int, name: str, folder: Path) -> Path:
         """Return where a map of a result lies as it is now, `folder` being where its maps are."""
@@ -117,6 +128,9 @@ class Retouching:
             of a picture.
         """
         known = self._workspace.known(version)
+        for stroke in drawn:
+            if isinstance(stroke.get("result"), int):
+                await self._written(stroke["result"])
         retouch = self._translated(known, drawn)
         revision = self._revisions.get(version, 0) + 1
         self._revisions[version] = revision
@@ -144,36 +158,54 @@ class Retouching:
         )
         for folder in old.values():
             shutil.rmtree(folder, ignore_errors=True)
-        if self._saving is not None:
-            self._saving.cancel()
+        if version in self._saving:
+            self._saving.pop(version).cancel()
         if retouch.strokes:
-            later = partial(self._save, version, revision, known.folder)
-            self._saving = asyncio.get_running_loop().call_later(SAVED_AFTER, later)
+            self._saving[version] = asyncio.get_running_loop().call_later(
+                SAVED_AFTER, lambda: self._in_background(self._written(version))
+            )
 
-    def _save(self, version: int, revision: int, folder: Path) -> None:
-        self._saving = None
-        task = asyncio.ensure_future(self._saved(version, revision, folder))
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin something that nobody waits for; the page is told if it fails."""
+
+        async def told() -> None:
+            try:
+                await work
+            except VarfocusError as error:
+                self._workspace.complain(str(error))
+
+        task = asyncio.ensure_future(told())
         self._carrying.add(task)
         task.add_done_callback(self._carrying.discard)
 
-    async def _saved(self, version: int, revision: int, folder: Path) -> None:
-        """Write the files of a retouched result, unless it was retouched again."""
-        target, before = folder / f"result@{revision}", self._files.get(version)
-        command = self._workspace.command_of(version)
-        job = Save(self._workspace.number(), version, target, command, touched=True)
-        try:
-            await self._workspace.done(job, thorough=True)
-        except VarfocusError as error:
-            self._workspace.complain(str(error))
-            return
-        if self._revisions.get(version) != revision or version not in self._documents:
-            shutil.rmtree(target, ignore_errors=True)
-            return
-        self._files[version] = target
-        files = sorted(path.name for path in target.iterdir() if path.is_file())
-        self._workspace.changed(version, saved=True, files=files)
-        if before is not None:
-            shutil.rmtree(before, ignore_errors=True)
+    async def _written(self, version: int) -> None:
+        """Have the files of a retouched result written, if they are not as it is now."""
+        while version in self._documents:
+            known, retouch = self._workspace.known(version), self._documents[version]
+            # What the page was told last belongs to these strokes; others may be on their way.
+            revision = self._workspace.session.results[version]["revision"]
+            target = known.folder / f"result@{revision}"
+            before = self._files.get(version)
+            if before == target:
+                return
+            command = self._workspace.command_of(version)
+            job = SaveTouched(self._workspace.number(), known, retouch, target, command)
+            try:
+                report = await self._workspace.done(job, thorough=True)
+            except SupersededError:  # all that was being done was cancelled, and this with it
+                continue
+            if self._documents.get(version) is not retouch:
+                shutil.rmtree(target, ignore_errors=True)
+            elif report["written"]:
+                self._files[version] = target
+                self._workspace.changed(version, saved=True, files=names_in(target))
+                if before is not None and not self._painted_from(before):
+                    shutil.rmtree(before, ignore_errors=True)
+
+    def _painted_from(self, folder: Path) -> bool:
+        """Tell whether a stroke on any result paints from the files in a folder."""
+        strokes = (stroke for document in self._documents.values() for stroke in document.strokes)
+        return any(stroke.picture == str(folder) for stroke in strokes)
 
     def carry(self, version: int) -> None:
         """Put the strokes of the result before onto a new one, as far as they still fit."""
@@ -183,18 +215,12 @@ class Retouching:
             kept = [s for s in drawn if s.get("tool") != "set-depth"]
             drawn = [s for s in kept if s.get("tool") != "paint" or s.get("frame") in now]
         drawn = [stroke for stroke in drawn if "slab" not in stroke]  # slabs of another depth
-        if not drawn:
-            return
+        if drawn:
+            self.draw_soon(version, drawn)
 
-        async def draw() -> None:
-            try:
-                await self.draw(version, drawn)
-            except VarfocusError as error:
-                self._workspace.complain(str(error))
-
-        task = asyncio.ensure_future(draw())
-        self._carrying.add(task)
-        task.add_done_callback(self._carrying.discard)
+    def draw_soon(self, version: int, drawn: list[dict[str, Any]]) -> None:
+        """Put strokes onto a result while nobody waits for it."""
+        self._in_background(self.draw(version, drawn))
 
     async def slabs(self, version: int, size: int, overlap: int) -> None:
         """Make the slabs of a result."""
@@ -229,7 +255,7 @@ class Retouching:
                     stroke["frame"] = float(np.interp(index, np.arange(ranks.size), ranks))
             if "result" in stroke:
                 other = self._workspace.known(_whole(stroke.pop("result")))
-                stroke["picture"] = str(other.saved)
+                stroke["picture"] = str(self._files.get(other.version, other.saved))
             elif "slab" in stroke:
                 slabs, k = self._slabs.get(known.version, []), _whole(stroke.pop("slab"))
                 if not 0 <= k < len(slabs):

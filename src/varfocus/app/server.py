@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -23,11 +23,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 import varfocus
 from varfocus.app import schema
+from varfocus.app.downloads import downloaded, offered
+from varfocus.app.example import recipe, write_example
 from varfocus.app.guard import Guard
 from varfocus.app.line import Line
 from varfocus.app.queue import SupersededError
 from varfocus.app.requests import (
-    PRINT,
     announced,
     body_of,
     check_room,
@@ -36,31 +37,22 @@ from varfocus.app.requests import (
     mode_of,
     parameters_of,
     printable,
-    product_options,
     whole,
     whole_list,
 )
-from varfocus.app.retouching import STROKES
 from varfocus.app.sessions import Shelf
 from varfocus.app.tiles import TILE, read_tile
 from varfocus.app.workspace import Workspace
 from varfocus.errors import ParameterError, TooLargeError, VarfocusError
-from varfocus.export import images
-from varfocus.export.products import PRODUCTS
-from varfocus.export.result_files import RESULT_FILES, every_name
 from varfocus.export.saved import SavedResult
 from varfocus.io import read_stack
 from varfocus.io.calibration import Focus
 from varfocus.io.formats import readable
-from varfocus.simulation import simulate
 from varfocus.stack import FocusStack
 from varfocus.surface.measurements import Measurements
 
 MAX_STROKES = 32 << 20
 """Bytes of a request that has all strokes of a result."""
-
-MEASURED = {"measurements.csv": "csv", "profiles.csv": "profiles"}
-"""Tables that are made of what was measured last."""
 
 EVENTS_WAITING = 256
 """Events that may wait for a slow page; then the oldest are dropped."""
@@ -70,9 +62,6 @@ IMMUTABLE = {"cache-control": "private, max-age=31536000, immutable"}
 
 PALETTES = ["viridis", "cividis", "magma", "gray", "RdBu_r"]
 """Colour maps of even steps, the last for differences; never jet."""
-
-EXAMPLE_SIZE = 512, 384
-"""Width and height of the frames of the example."""
 
 SHOWN_MAPS = ("depth", "confidence", "index", "uncertainty", "fused")
 
@@ -116,7 +105,7 @@ class Page:
         self.line = Line(
             self.workspace.shelf,
             lambda entries: self._publish({"kind": "queue", "queue": entries}),
-            lambda: self.workspace.busy,
+            lambda: self.workspace.solving.busy is not None,
         )
         try:
             if isinstance(self._content, FocusStack):
@@ -179,7 +168,7 @@ class Page:
         if event["kind"] != "result" or not event["result"]["preview"]:
             await socket.send_json(event)
             return
-        maps = self.workspace.sketch(event["result"]["version"])
+        maps = self.workspace.solving.sketch(event["result"]["version"])
         if maps is None:
             return
         text = json.dumps(event | {"sketch": list(maps)}).encode()
@@ -191,9 +180,8 @@ class Page:
         """Open a simulated scene, from files like any other; what was open is kept."""
         self.workspace.opening.clear("new")
         folder = self.workspace.session.folder / "example"
-        await asyncio.to_thread(_write_example, folder)
-        recipe = "varfocus simulate table -o example --size {} {}".format(*EXAMPLE_SIZE)
-        self.workspace.opening.open(read_stack(str(folder)), ["example/frames"], recipe=recipe)
+        await asyncio.to_thread(write_example, folder)
+        self.workspace.opening.open(read_stack(str(folder)), ["example/frames"], recipe=recipe())
         return JSONResponse({})
 
     async def clear(self, _: Request) -> Response:
@@ -329,12 +317,12 @@ class Page:
     async def solve(self, request: Request) -> Response:
         """Reconstruct."""
         body = await body_of(request)
-        version = self.workspace.solve(parameters_of(body), bool(body.get("settled", True)))
+        version = self.workspace.solving.solve(parameters_of(body), bool(body.get("settled", True)))
         return JSONResponse({"version": version})
 
     async def cancel(self, _: Request) -> Response:
         """Stop at once."""
-        self.workspace.cancel()
+        self.workspace.solving.cancel()
         return JSONResponse({})
 
     async def frame_preview(self, request: Request) -> Response:
@@ -357,7 +345,7 @@ class Page:
     async def map_tile(self, request: Request) -> Response:
         """Return a tile of a map, float32, or of the all-in-focus image, RGBA."""
         given = request.path_params
-        made = re.fullmatch(r"(slab|minus)-[0-9]{1,16}", given["map"])
+        made = re.fullmatch(r"slab-[0-9]{1,16}|minus(-[0-9]{1,16}){3}", given["map"])
         if given["map"] not in SHOWN_MAPS and not made:
             return Response(status_code=404)
         numbers = (given[name] for name in ("level", "column", "row"))
@@ -401,48 +389,10 @@ class Page:
 
     async def product(self, request: Request) -> Response:
         """Return a file for another program, or one that ``varfocus depth`` writes."""
-        version, name = request.path_params["version"], request.path_params["name"]
-        folder = self.workspace.saved_folder(version)
-        title = f"{self.workspace.session.file_title}-{name}"
-        if name == STROKES:
-            return _download(self.workspace.retouching.document(version), title)
-        if name in MEASURED:
-            found = await self.workspace.looking.measured_again(version)
-            return _download(found[MEASURED[name]].encode(), title)
-        if name in {path.name for path in folder.iterdir()}:
-            if (folder / name).resolve().parent != folder.resolve() or (
-                not (folder / name).is_file()
-            ):
-                return Response(status_code=404)  # a link that leads elsewhere
-            return FileResponse(folder / name, filename=title)
-        if name not in {product["name"] for product in offered()}:
-            return Response(status_code=404)
-        shape, look = product_options(name, request.query_params)
-        path = await self.workspace.looking.product(version, name, shape, look)
-        return FileResponse(path, filename=title)
-
-
-def offered() -> list[dict[str, Any]]:
-    """Return the files that can be downloaded, what each is, and whether all results have it."""
-    files = {
-        name: RESULT_FILES[product]
-        for name, product in every_name().items()
-        if not name.endswith(".zarr")
-    }
-    made = {f"{product.stem}{suffix}": product.words for suffix, product in PRODUCTS.items()}
-    made[PRINT] = "closed body in millimetres, to print"
-    made |= {"measurements.csv": "every measurement", "profiles.csv": "heights along all lines"}
-    made[STROKES] = "strokes, for --retouch"
-    return [
-        {"name": name, "about": about, "made": name in made}
-        for name, about in (files | made).items()
-    ]
-
-
-def _download(content: bytes, name: str) -> Response:
-    quoted = "".join(letter if letter.isascii() else "_" for letter in name).replace('"', "")
-    headers = {"content-disposition": f'attachment; filename="{quoted}"'}
-    return Response(content, media_type="application/octet-stream", headers=headers)
+        given = request.path_params
+        return await downloaded(
+            self.workspace, given["version"], given["name"], request.query_params
+        )
 
 
 def application(page: Page, token: str, hosts: tuple[str, ...]) -> ASGIApp:
@@ -529,11 +479,3 @@ def _palettes() -> bytes:
     return b"".join(
         np.rint(colormaps[name](share)[:, :3] * 255).astype(np.uint8).tobytes() for name in PALETTES
     )
-
-
-def _write_example(folder: Path) -> None:
-    """Write a simulated scene as ``varfocus simulate`` does."""
-    folder.mkdir()
-    scene = simulate("table", shape=EXAMPLE_SIZE[::-1], n=15)
-    for k, frame in enumerate(scene.frames):
-        (folder / f"frame_{k:02d}.png").write_bytes(images.picture(frame)[1])

@@ -254,7 +254,7 @@ class Session:
             "results": [
                 result | {"folder": placed(self.saved.get(version))}
                 for version, result in self.results.items()
-                if result["saved"] and not result["deleted"]
+                if not result["preview"] and not result["deleted"]
             ],
         }
 
@@ -312,3 +312,8 @@ def stamp_of(path: Path | None) -> list[int] | None:
         return None if path is None else [path.stat().st_size, path.stat().st_mtime_ns]
     except OSError:
         return None
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return the names of the files of a result."""
+    return sorted(path.name for path in folder.iterdir() if path.is_file())

@@ -373,12 +373,15 @@ class DifferenceInfo(TypedDict):
 
     Attributes
     ----------
+    map
+        Name of the map; another one for other strokes on either.
     same
         Share of pixels where both are equal.
     known
         Pixels where both have a depth.
     """
 
+    map: str
     unit: str
     range: tuple[float, float]
     same: float

@@ -2,8 +2,8 @@
 
 Changes are answered at preview size by one process and then in full by the other, so that a long
 reconstruction never keeps the slider waiting. Which session is open is decided in
-`varfocus.app.opening`; strokes and slabs are in `varfocus.app.retouching`, questions about results
-in `varfocus.app.looking`.
+`varfocus.app.opening`; reconstructions are in `varfocus.app.solving`, strokes and slabs in
+`varfocus.app.retouching`, questions about results in `varfocus.app.looking`.
 """
 
 from __future__ import annotations
@@ -20,35 +20,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from varfocus.align import Alignment
 from varfocus.app.frames import usable
-from varfocus.app.jobs import Drop, Known, LoadPreviews, OpenResult, Probe, Save, ShowFrame, Solve
+from varfocus.app.jobs import Known, LoadPreviews, Probe, ShowFrame, Solve
 from varfocus.app.looking import Looking
 from varfocus.app.opening import Opening
 from varfocus.app.queue import JobQueue, Report, SupersededError
 from varfocus.app.retouching import Retouching
-from varfocus.app.schema import NOT_OFFERED
-from varfocus.app.session import FEWEST, Near, Session
+from varfocus.app.session import Near, Session
 from varfocus.app.sessions import Shelf
+from varfocus.app.solving import Solving
 from varfocus.app.tiles import level_count, read_tile
 from varfocus.errors import InputError, ParameterError
 from varfocus.export import MASK, images
 from varfocus.io.frames import Found
 from varfocus.io.mask import Outline, drawn_mask, read_mask
 from varfocus.io.selection import UNSAID, Selection
-from varfocus.params import Params
 from varfocus.stack import FocusStack
-
-KEPT_RESULTS = 24
-"""Results that stay available; those that are pinned always do."""
-
-KEPT_WITHOUT_ROOM = 8
-"""Results that stay where the disk is nearly full."""
-
-ROOM = 8 << 30
-"""Bytes of free disk below which it is."""
 
 KEEP_AFTER = 0.3
 """Seconds after a change until it is written: several come together."""
@@ -56,9 +45,6 @@ KEEP_AFTER = 0.3
 NUMBERS = itertools.count(time.time_ns() // 1_000_000)
 """Numbers of frames, results and jobs. They are part of addresses that browsers keep: none is ever
 used again, by no workspace."""
-
-UNNAMED = {"name": "", "pinned": False, "deleted": False}
-"""What the user says about a result, before anything is said."""
 
 
 class Workspace:
@@ -88,27 +74,26 @@ class Workspace:
     ) -> None:
         self._temporary = None if shelf is not None else Path(tempfile.mkdtemp(prefix="varfocus-"))
         self.shelf = shelf or Shelf(self._temporary or Path())
-        self._publish = publish
+        self.publish = publish
         self._keeping: asyncio.TimerHandle | None = None
         self._showing: dict[int, asyncio.Future[Report]] = {}
         self._futures: dict[int, asyncio.Future[Report]] = {}
-        self._asked: dict[int, Solve] = {}
-        self._busy: dict[str, Any] | None = None
         loop = asyncio.get_running_loop()
 
         def report(message: Report) -> None:
             loop.call_soon_threadsafe(self._hear, message)
 
-        self._quick, self._thorough = JobQueue(report), JobQueue(report, background=True)
+        self.quick, self.thorough = JobQueue(report), JobQueue(report, background=True)
         self.looking = Looking(self)
+        self.solving = Solving(self)
         self.retouching = Retouching(self)
         self.opening = Opening(self)
         self.opening.occupy(self.shelf.new())
 
     def close(self) -> None:
         """End the workers, and leave the session."""
-        self._quick.stop()
-        self._thorough.stop()
+        self.quick.stop()
+        self.thorough.stop()
         self.opening.close()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
@@ -118,15 +103,9 @@ class Workspace:
         self.session = session
         self.made: dict[int, Solve] = {}
         self.alignments: dict[int, Alignment | None] = {}
-        self._sketch: tuple[int, dict[str, NDArray[Any]]] | None = None
-        self._preview_size: tuple[int, int] | None = None
-        self._wanted = 0
+        self.preview_size: tuple[int, int] | None = None
+        self.solving.clear()
         self.retouching.clear()
-
-    @property
-    def busy(self) -> bool:
-        """Whether a reconstruction goes on."""
-        return self._busy is not None
 
     # What the page and the disk are told
 
@@ -145,7 +124,7 @@ class Workspace:
 
     def tell(self) -> None:
         """Tell the page that something has changed, and write the session."""
-        self._publish({"kind": "state"})
+        self.publish({"kind": "state"})
         self.keep()
 
     def changed(self, version: int, **about: Any) -> None:
@@ -156,7 +135,7 @@ class Workspace:
 
     def complain(self, message: str) -> None:
         """Tell the page what went wrong."""
-        self._publish({"kind": "failed", "message": message})
+        self.publish({"kind": "failed", "message": message})
 
     # Frames
 
@@ -183,7 +162,7 @@ class Workspace:
         ids = tuple(f.id for f, _ in everything)
         stack = FocusStack([frame for _, frame in everything])
         folder = self.session.folder / "frames"
-        self._quick.send(LoadPreviews(self.number(), stack, ids, folder))
+        self.quick.send(LoadPreviews(self.number(), stack, ids, folder))
         self.tell()
 
     async def draw_mask(self, outlines: Sequence[Outline], keep_base: bool) -> None:
@@ -234,7 +213,7 @@ class Workspace:
         """Have a worker do something, and wait for it."""
         future: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
         self._futures[job.id] = future
-        (self._thorough if thorough else self._quick).send(job)
+        (self.thorough if thorough else self.quick).send(job)
         return await future
 
     def number(self) -> int:
@@ -250,59 +229,6 @@ class Workspace:
 
     # Results
 
-    def solve(self, keywords: dict[str, Any], settled: bool) -> int:
-        """Reconstruct with these parameters; what was being done before is dropped.
-
-        Parameters
-        ----------
-        keywords : dict
-            As for `varfocus.params.Params.from_keywords`.
-        settled : bool
-            False while a slider is still moving: only the preview is made.
-
-        Returns
-        -------
-        int
-            Version of the result to come.
-        """
-        for name in NOT_OFFERED:
-            if name in keywords:
-                raise ParameterError(f"received {name} from the page", "expected no names of files")
-        params = Params.from_keywords(**keywords, mask=MASK if self.session.mask else None)
-        stack, ids = self.session.stack()
-        if params.area.box is not None:
-            stack.cropped(params.area.box)  # refused here if it does not fit
-        version = self._wanted = self.number()
-        folder = self.session.folder / "results" / str(version)
-        job = Solve(
-            version, stack, ids, params, folder / "full", preview=True, mask=self.session.mask
-        )
-        self._asked = {version: job} if settled else {}
-        self.made[version] = job
-        self._busy = {"version": version, "stage": "starting", "done": 0, "total": 1}
-        self._thorough.send(Drop(self.number()))
-        self._quick.send(job)
-        self._publish({"kind": "busy", **self._busy})
-        return version
-
-    def cancel(self) -> None:
-        """Stop whatever is being reconstructed, at once."""
-        if self._busy is not None:
-            self._busy, self._asked = None, {}
-            self._wanted = 0
-            self._thorough.restart()
-            self._quick.restart()
-            # Behind what the workers said before they ended: progress heard later stays for ever.
-            asyncio.get_running_loop().call_soon(self._publish, {"kind": "idle"})
-            if self._preview_size is None and len(self.session.included()) >= FEWEST:
-                self.load()  # frames that were being read were dropped as well
-
-    def show_result(self, job: OpenResult) -> None:
-        """Show a result that was made elsewhere."""
-        self._wanted = job.id
-        self._busy = {"version": job.id, "stage": "reading", "done": 0, "total": 1}
-        self._thorough.send(job)
-
     def folder_of(self, version: int) -> Path:
         """Return where the maps of a result in full size lie."""
         return self.session.folder / "results" / str(version) / "full"
@@ -310,10 +236,6 @@ class Workspace:
     def map_folder(self, version: int, name: str) -> Path:
         """Return where a map of a result in full size lies, as it is now."""
         return self.retouching.map_folder(version, name, self.folder_of(version))
-
-    def sketch(self, version: int) -> dict[str, NDArray[Any]] | None:
-        """Return maps and all-in-focus image of the newest result at preview size."""
-        return self._sketch[1] if self._sketch is not None and self._sketch[0] == version else None
 
     def map_tile(
         self, version: int, preview: bool, name: str, level: int, column: int, row: int
@@ -324,7 +246,7 @@ class Workspace:
             return None
         if not preview:
             return read_tile(self.map_folder(version, name), level, column, row)
-        maps = self.sketch(version) or {}
+        maps = self.solving.sketch(version) or {}
         first = (level, column, row) == (0, 0, 0)  # a sketch is smaller than a tile
         return maps[name].tobytes() if first and name in maps else None
 
@@ -336,6 +258,10 @@ class Workspace:
                 "expected one in full size, written",
                 "Wait until the reconstruction has finished.",
             )
+        return self.files_of(version)
+
+    def files_of(self, version: int) -> Path:
+        """Return where the files of a result lie, as it was last written."""
         return self.retouching.files(version) or self._untouched(version)
 
     def _untouched(self, version: int) -> Path:
@@ -385,108 +311,25 @@ class Workspace:
 
     def _hear(self, message: Report) -> None:
         """Act on what a worker says."""
-        session = self.session
         number, kind = message["id"], message["kind"]
         if kind == "failed":
             message = message | {"message": self.session.named(message["message"])}
         if number in self._futures and kind != "progress":
-            self._answer(self._futures.pop(number), message)
-        elif kind == "progress":
-            self._advance(message)
-        elif number != self._wanted:
-            if kind == "done" and message.get("saved") in self.session.results:
-                version = message["saved"]
-                files = _names(self.folder_of(version) / "result")
-                self.session.results[version] |= {"saved": True, "files": files}
-                if self._busy is not None and self._busy["version"] == version:
-                    self._busy = None
-                self._publish({"kind": "saved", "version": version, "files": files})
-                self.keep()
-            elif kind == "done" and "damaged" in message:
-                self._preview_size = message["width"], message["height"]
-                found = {number: session.named(why) for number, why in message["damaged"].items()}
-                session.frames = [
-                    replace(f, problem=found[f.id]) if f.id in found else f for f in session.frames
-                ]
-                self._publish({"kind": "state"})
-            elif kind == "failed" and number not in self.made:  # an older change no longer matters
-                if self._busy is not None and self._busy["stage"] == "writing":
-                    self._busy = None
-                self._publish({"kind": "failed", "message": message["message"]})
-        elif kind == "failed":
-            self._busy = None
-            self._publish({"kind": "failed", "version": number, "message": message["message"]})
-        elif kind == "done":
-            self._finish(message)
-
-    @staticmethod
-    def _answer(future: asyncio.Future[Report], message: Report) -> None:
-        if future.done():
-            return
-        if message["kind"] == "failed":
-            future.set_exception(InputError(*message["message"].split("\n", 2)))
-        elif message["kind"] == "dropped":
-            words = ("received a newer request of this kind", "expected one at a time")
-            future.set_exception(SupersededError(*words))
+            deliver(self._futures.pop(number), message)
+        elif kind == "done" and "damaged" in message:
+            self._know_previews(message)
         else:
-            future.set_result(message)
+            self.solving.hear(message)
 
-    def _advance(self, message: Report) -> None:
-        if message["id"] == self._wanted and self._busy is not None:
-            self._busy |= {key: message[key] for key in ("stage", "done", "total")}
-        self._publish({key: message[key] for key in ("kind", "id", "stage", "done", "total")})
-
-    def _finish(self, message: Report) -> None:
-        version = message["id"]
-        asked = self._asked.get(version)
-        preview = version not in self.session.saved and (asked is None or asked.preview)
-        kept_here = ("id", "kind", "sketch", "alignment")
-        about = {key: value for key, value in message.items() if key not in kept_here}
-        if "alignment" in message:
-            self.alignments[version] = message["alignment"]
-        self._sketch = (version, message["sketch"]) if preview else None
-        opened = version in self.session.saved
-        about |= {"version": version, "preview": preview, "saved": opened, "opened": opened}
-        before = self.session.results.get(version, {})
-        made = self.made.get(version)
-        about |= {key: before.get(key, value) for key, value in UNNAMED.items()}
-        about |= {"made": time.time(), "frames": [] if made is None else list(made.ids)}
-        about |= {"sketched": before.get("sketched")}
-        if preview:
-            about["sketched"] = {"sure": about["sure"], "range": about["maps"]["depth"]["range"]}
-        about["files"] = _names(self.session.saved[version]) if opened else []
-        about |= self.retouching.about(version)
-        self.session.results[version] = about
-        self._forget_old()
-        self._busy = None
-        if asked is not None:
-            about["command"] = self.session.command(asked.params)
-            full = replace(asked, preview=False)
-            if preview:
-                self._busy = {"version": version, "stage": "in full size", "done": 0, "total": 1}
-                self._asked[version] = full
-                self._thorough.send(full)
-            else:
-                number = self.number()
-                self._busy = {"version": version, "stage": "writing", "done": 0, "total": 1}
-                self._thorough.send(Save(number, version, full.folder / "result", about["command"]))
-                self.retouching.carry(version)
-        self._publish({"kind": "result", "result": about, "busy": self._busy})
-        if opened:
-            self.keep()
-
-    def _forget_old(self) -> None:
-        """Keep the newest results, and of previews only the newest."""
-        newest = max(self.session.results)
-        old = [v for v, result in self.session.results.items() if result["preview"] and v != newest]
-        loose = [v for v, r in self.session.results.items() if not r["preview"] and not r["pinned"]]
-        roomy = shutil.disk_usage(self.session.folder).free >= ROOM
-        old += sorted(loose)[: -(KEPT_RESULTS if roomy else KEPT_WITHOUT_ROOM)]
-        for version in old:
-            del self.session.results[version]
-            self.made.pop(version, None)
-            self.alignments.pop(version, None)
-            shutil.rmtree(self.session.folder / "results" / str(version), ignore_errors=True)
+    def _know_previews(self, message: Report) -> None:
+        """Know that the frames were read, and which of them cannot be."""
+        session = self.session
+        self.preview_size = message["width"], message["height"]
+        found = {number: session.named(why) for number, why in message["damaged"].items()}
+        session.frames = [
+            replace(f, problem=found[f.id]) if f.id in found else f for f in session.frames
+        ]
+        self.publish({"kind": "state"})
 
     def state(self) -> dict[str, Any]:
         """Return everything the page needs to show the current state."""
@@ -523,10 +366,10 @@ class Workspace:
             "dtype": "" if first is None else str(first.dtype),
             "unit": session.unit,
             "pixel": None if session.pixel is None else asdict(session.pixel),
-            "preview": self._preview_size,
+            "preview": self.preview_size,
             "results": [r for _, r in sorted(session.results.items()) if not r["deleted"]],
             "measurements": session.measurements,
-            "busy": self._busy,
+            "busy": self.solving.busy,
         }
 
 
@@ -540,6 +383,14 @@ def _write_mask(
     path.write_bytes(images.picture(np.where(counts, np.uint8(255), np.uint8(0)))[1])
 
 
-def _names(folder: Path) -> list[str]:
-    """Return the names of the files of a result."""
-    return sorted(path.name for path in folder.iterdir() if path.is_file())
+def deliver(future: asyncio.Future[Report], message: Report) -> None:
+    """Hand what a worker says to whoever waits for it."""
+    if future.done():
+        return
+    if message["kind"] == "failed":
+        future.set_exception(InputError(*message["message"].split("\n", 2)))
+    elif message["kind"] == "dropped":
+        words = ("received a newer request of this kind", "expected one at a time")
+        future.set_exception(SupersededError(*words))
+    else:
+        future.set_result(message)

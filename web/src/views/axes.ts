@@ -1,8 +1,7 @@
 // Axes, grid and scale bar of the surface: lines in the scene, numbers on a canvas above it.
 
 import * as three from "three";
-import { short } from "../dom";
-import { t, unitWord } from "../words";
+import { short, t, unitWord } from "../words";
 import { zScale, type Relief } from "./reliefgrid";
 import { roundBelow, ticks } from "./ticks";
 

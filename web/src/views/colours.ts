@@ -1,9 +1,9 @@
 // Colour map and range of the maps, with the histogram of what is shown.
 
-import { el, short } from "../dom";
+import { el } from "../dom";
 import type { Session } from "../session";
 import { near, newest, resultOf, shownPanes, type Model, type PaneChoice } from "../store";
-import { mapWord, t, unitWord } from "../words";
+import { ends, mapWord, t, unitWord } from "../words";
 import { levels } from "../viewer/layout";
 import { resting } from "./resting";
 import { sourceOf } from "./sources";
@@ -127,8 +127,7 @@ export class Colours {
     this.range = range;
     this.palette = palette;
     this.choice.value = palette;
-    this.low.value = short(range[0]);
-    this.high.value = short(range[1]);
+    [this.low.value, this.high.value] = ends(range).map(String) as [string, string];
     this.counts.fill(0);
     if (values) {
       let low = Infinity;

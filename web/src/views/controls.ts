@@ -1,10 +1,10 @@
 // How to reconstruct: method, the one knob, and all other parameters.
 
 import type { Values } from "../api";
-import { el, short } from "../dom";
+import { el } from "../dom";
 import type { Session } from "../session";
 import { newest, type Model, type Rectangle, type Store } from "../store";
-import { choiceWord, groupWord, knobWords, methodWord, parameterAbout, parameterWord, t } from "../words";
+import { choiceWord, groupWord, knobWords, methodWord, parameterAbout, parameterWord, short, t } from "../words";
 import type { Method, Parameter, Value } from "../wire";
 
 interface Scale {

@@ -4,34 +4,41 @@ import { byId } from "../dom";
 import type { Store } from "../store";
 
 /** Widest window, in CSS pixels, in which the panels lie over the maps; as in page.css. */
-const NARROW = "(max-width: 900px)";
+const NARROW = matchMedia("(max-width: 900px)");
 
-export function mountFolding(store: Store): void {
-  const narrow = matchMedia(NARROW);
-  const sides = [
-    ["left", "controls"],
-    ["right", "inspector"],
-  ] as const;
-  const open = (side: "left" | "right"): boolean => store.get().choices[side] ?? !narrow.matches;
+type Side = "left" | "right";
+
+const PANELS = { left: "controls", right: "inspector" } as const;
+
+const isOpen = (store: Store, side: Side): boolean => store.get().choices[side] ?? !NARROW.matches;
+
+/** Unfold a panel; where they lie over the maps there is room for one. */
+export function unfold(store: Store, side: Side): void {
+  if (isOpen(store, side)) return;
+  const other = side === "left" ? "right" : "left";
+  store.choose(NARROW.matches ? { [side]: true, [other]: false } : { [side]: true });
+}
+
+/** @param moved is told whether the panel at the left is open, now and whenever it changes */
+export function mountFolding(store: Store, moved: (left: boolean) => void): void {
+  const sides = ["left", "right"] as const;
   const show = (): void => {
-    for (const [side, panel] of sides) {
-      byId(panel).hidden = !open(side);
-      byId(`fold-${side}`).setAttribute("aria-expanded", String(open(side)));
+    for (const side of sides) {
+      byId(PANELS[side]).hidden = !isOpen(store, side);
+      byId(`fold-${side}`).setAttribute("aria-expanded", String(isOpen(store, side)));
     }
+    moved(isOpen(store, "left"));
   };
-  for (const [side, panel] of sides) {
+  for (const side of sides) {
     const button = byId(`fold-${side}`);
-    button.setAttribute("aria-controls", panel);
-    button.addEventListener("click", () => {
-      const other = side === "left" ? "right" : "left";
-      // Where they lie over the maps there is room for one.
-      store.choose(narrow.matches && !open(side) ? { [side]: true, [other]: false } : { [side]: !open(side) });
-    });
+    button.setAttribute("aria-controls", PANELS[side]);
+    button.addEventListener("click", () =>
+      isOpen(store, side) ? store.choose({ [side]: false }) : unfold(store, side),
+    );
   }
-  narrow.addEventListener("change", () => {
+  NARROW.addEventListener("change", () => {
     store.choose({ left: null, right: null });
     show();
   });
   store.watch((m) => [m.choices.left, m.choices.right], show);
-  show();
 }

@@ -1,10 +1,14 @@
 // The bar at the top: what is open.
 
 import { byId } from "../dom";
-import type { Store } from "../store";
+import type { Session } from "../session";
+import { busy } from "../store";
 import { t } from "../words";
+import { ask } from "./ask";
 
-export function mountHeader(store: Store): void {
+export function mountHeader(session: Session): void {
+  const { store } = session;
+  byId("home").addEventListener("click", () => void goHome(session));
   store.watch(
     (m) => [m.server.source, m.server.frames.length, m.server.width, m.server.height, m.server.dtype],
     ({ server }) => {
@@ -24,4 +28,13 @@ export function mountHeader(store: Store): void {
       byId("source").title = byId("source").textContent;
     },
   );
+}
+
+/** Back to where everything begins: what is open is kept, but a reconstruction would end. */
+async function goHome(session: Session): Promise<void> {
+  const model = session.store.get();
+  if (!model.server.frames.length && !model.server.results.length) return;
+  const sure =
+    !busy(model) || (await ask(t("homeBusy"), [{ value: true, words: t("homeSure"), about: t("homeSureAbout") }]));
+  if (sure) session.leave();
 }

@@ -31,6 +31,7 @@ export function mountKeys(store: Store): void {
     )
       store.choose({ tool });
     else if (view && free) store.choose({ view });
+    else if (event.key === "x" && free) byId("export").click();
     else if (event.key === "?") showHelp();
     else return;
     event.preventDefault();
@@ -49,6 +50,7 @@ function showHelp(): void {
       key.toUpperCase(),
       `${t("view")}: ${viewWord(view)}`,
     ]),
+    ["X", t("takeAbout")],
     ["← → ↑ ↓", t("keyMove")],
     ["+ −", t("keyZoom")],
     ["0 · 1", t("keyFit")],

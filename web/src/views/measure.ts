@@ -3,7 +3,7 @@
 import { post, Refusal } from "../api";
 import { el } from "../dom";
 import { current, type Store, type Tool } from "../store";
-import { t, toolAbout } from "../words";
+import { serverWords, t, toolAbout } from "../words";
 import type { Point, Shape, ShapeKind, Table } from "../wire";
 import { MeasureList } from "./measurelist";
 import type { Layer } from "./panes";
@@ -31,6 +31,8 @@ export class Measure implements Layer {
   /** Where the cursor of the plot is. */
   private marked: Point | null = null;
   private asking: AbortController | null = null;
+  /** Something was drawn whose numbers were not shown yet. */
+  private fresh = false;
 
   /** @param changed is called when there is something to draw */
   constructor(
@@ -140,6 +142,7 @@ export class Measure implements Layer {
         : this.shapes.filter((s) => s !== shape);
     }
     this.making = false;
+    this.fresh = true;
     const { level } = this.store.get().choices;
     this.store.choose({ shapes: this.shapes, level: { ...level, points: this.levelPoints } });
   }
@@ -160,8 +163,10 @@ export class Measure implements Layer {
       const body = { varfocus_measurements: 1, level, shapes };
       const table = await post<Table>(`/api/results/${result.version}/measure`, body, this.asking.signal);
       this.list.show(shapes, table, this.selected, "", result);
+      if (this.fresh) this.list.reveal(this.selected);
+      this.fresh = false;
     } catch (error) {
-      if (error instanceof Refusal) this.list.show(shapes, null, this.selected, error.message);
+      if (error instanceof Refusal) this.list.show(shapes, null, this.selected, serverWords(error.message));
     }
   }
 

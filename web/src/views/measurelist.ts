@@ -1,10 +1,12 @@
 // The list of measurements: names, numbers, profiles, what is subtracted first, and tables.
 
 import uPlot from "uplot";
-import { el, short } from "../dom";
+import { el } from "../dom";
 import { current, type Store } from "../store";
-import { inUnits, quantityWord, serverWords, t, unitWord } from "../words";
+import { inUnits, quantityWord, serverWords, short, t, unitWord } from "../words";
 import type { Level, Measured, Point, Profile, ResultInfo, Shape, Table } from "../wire";
+import { offerUndo } from "./messages";
+import { reveal } from "./reveal";
 
 export interface ListEvents {
   /** A measurement was chosen. */
@@ -25,6 +27,7 @@ export class MeasureList {
   private items = el("div", {});
   private foot = el("div", { class: "row" });
   private plots: uPlot[] = [];
+  private revealed = -1;
 
   constructor(
     private store: Store,
@@ -89,12 +92,19 @@ export class MeasureList {
         ? [
             el(
               "button",
-              { type: "button", class: "small", onclick: () => this.store.choose({ shapes: [] }) },
+              { type: "button", class: "small", onclick: () => this.keep([], t("shapesRemoved")) },
               t("removeShapes"),
             ),
           ]
         : []),
     );
+  }
+
+  /** Bring a measurement into view. */
+  reveal(k: number): void {
+    const item = this.items.querySelectorAll<HTMLElement>("[data-shape]")[k];
+    if (item) reveal(item);
+    this.revealed = k; // once more when its profile is drawn
   }
 
   private item(shape: Shape, k: number, found: Measured | undefined, open: boolean, result?: ResultInfo): HTMLElement {
@@ -123,7 +133,11 @@ export class MeasureList {
     const details = el("details", { class: "measurement", open }, summary, el("table", {}, ...rows), place);
     details.addEventListener("toggle", () => {
       if (details.open) this.events.select(k);
-      if (details.open && found?.profile && result && !place.firstChild) this.plot(place, found.profile, result);
+      if (details.open && found?.profile && result && !place.firstChild) {
+        this.plot(place, found.profile, result);
+        if (this.revealed === k) reveal(box);
+        this.revealed = -1;
+      }
     });
     const box = el(
       "div",
@@ -136,7 +150,16 @@ export class MeasureList {
 
   private change(shape: Shape, to: Shape | null): void {
     const { shapes } = this.store.get().choices;
-    this.store.choose({ shapes: shapes.flatMap((s) => (s === shape ? (to ? [to] : []) : [s])) });
+    const changed = shapes.flatMap((s) => (s === shape ? (to ? [to] : []) : [s]));
+    if (to) this.store.choose({ shapes: changed });
+    else this.keep(changed, t("shapeRemoved", { name: shape.name }));
+  }
+
+  /** Remove all but these, which can be taken back. */
+  private keep(shapes: Shape[], words: string): void {
+    const before = this.store.get().choices.shapes;
+    this.store.choose({ shapes });
+    offerUndo(words, () => this.store.choose({ shapes: before }));
   }
 
   private plot(place: HTMLElement, profile: Profile, result: ResultInfo): void {

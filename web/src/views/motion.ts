@@ -1,9 +1,9 @@
 // How far each frame was moved to lie on the others, and how sure that is.
 
 import uPlot from "uplot";
-import { el, short } from "../dom";
+import { el } from "../dom";
 import { current, type Store } from "../store";
-import { t } from "../words";
+import { short, t } from "../words";
 import { resting } from "./resting";
 
 export function mountMotion(host: HTMLElement, store: Store): void {

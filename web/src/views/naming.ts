@@ -1,8 +1,7 @@
 // What results are called.
 
-import { short } from "../dom";
 import type { Model } from "../store";
-import { knobSign, methodWord } from "../words";
+import { knobSign, methodWord, short } from "../words";
 import type { ResultInfo } from "../wire";
 
 /** The name that the user gave, or how it was made. */

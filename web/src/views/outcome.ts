@@ -1,9 +1,9 @@
 // What came out: the current result in numbers, whether it is still what was asked for, and what to beware of.
 
-import { el, short } from "../dom";
+import { el } from "../dom";
 import type { Session } from "../session";
 import { current, outdated, partOf, type Model, type Rectangle } from "../store";
-import { methodWord, serverWords, t, unitWord } from "../words";
+import { decimal, ends, methodWord, serverWords, short, t, unitWord } from "../words";
 import type { ResultInfo } from "../wire";
 import { resultTitle } from "./naming";
 import { resting } from "./resting";
@@ -38,16 +38,16 @@ function departure(result: ResultInfo): string {
   const { sketched } = result;
   const depth = result.maps["depth"];
   if (result.preview || !sketched || !depth) return "";
-  const span = Math.max(sketched.range[1] - sketched.range[0], 1e-12);
-  const moved = Math.max(...depth.range.map((end, k) => Math.abs(end - sketched.range[k]!))) / span;
+  const width = Math.max(sketched.range[1] - sketched.range[0], 1e-12);
+  const moved = Math.max(...depth.range.map((end, k) => Math.abs(end - sketched.range[k]!))) / width;
   const words: string[] = [];
   if (Math.abs(result.sure - sketched.sure) > DEPARTURE)
     words.push(t("sketchSure", { full: Math.round(result.sure * 100), sketch: Math.round(sketched.sure * 100) }));
   if (moved > DEPARTURE)
     words.push(
       t("sketchRange", {
-        full: `${short(depth.range[0], 3)} … ${short(depth.range[1], 3)}`,
-        sketch: `${short(sketched.range[0], 3)} … ${short(sketched.range[1], 3)}`,
+        full: span(depth.range),
+        sketch: span(sketched.range),
         unit: unitWord(result.unit),
       }),
     );
@@ -58,13 +58,18 @@ function rows(result: ResultInfo, part: Rectangle | null): [string, string][] {
   const depth = result.maps["depth"];
   return [
     [t("method"), methodWord(result.method).replace(/ \(.*/, "")],
-    [t("depth"), depth ? `${short(depth.range[0], 3)} … ${short(depth.range[1], 3)} ${unitWord(result.unit)}` : ""],
+    [t("depth"), depth ? `${span(depth.range)} ${unitWord(result.unit)}` : ""],
     [t("sure"), t("shareOfPixels", { percent: percent(result.sure) })],
     [t("unsure"), t("shareOfPixels", { percent: percent(result.unsure) })],
     ...(result.unknown > 0
       ? ([[t("unknownDepth"), t("shareOfPixels", { percent: percent(result.unknown) })]] as [string, string][])
       : []),
-    [t("size"), `${result.width} × ${result.height}${result.preview ? ` (${t("preview")})` : ""}`],
+    ...(part && !result.preview
+      ? []
+      : ([[t("size"), `${result.width} × ${result.height}${result.preview ? ` (${t("preview")})` : ""}`]] as [
+          string,
+          string,
+        ][])),
     ...(part
       ? ([[t("part"), t("partPlace", { width: part[2], height: part[3], x: part[0], y: part[1] })]] as [
           string,
@@ -73,6 +78,12 @@ function rows(result: ResultInfo, part: Rectangle | null): [string, string][] {
       : []),
     ...(result.seconds === null ? [] : ([[t("time"), `${short(result.seconds, 2)} s`]] as [string, string][])),
   ];
+}
+
+/** A range in words. */
+function span(range: [number, number]): string {
+  const [low, high] = ends(range);
+  return `${decimal(String(low))} … ${decimal(String(high))}`;
 }
 
 /** A share in percent; a little is not nothing, and nearly all is not all. */

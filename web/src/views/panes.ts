@@ -1,6 +1,6 @@
 // The stage: maps in linked panes, what is drawn on them, and the value under the cursor.
 
-import { byId, el, short } from "../dom";
+import { byId, el } from "../dom";
 import {
   current,
   difference,
@@ -14,7 +14,7 @@ import {
   type PaneChoice,
   type Store,
 } from "../store";
-import { mapWord, t, unitWord } from "../words";
+import { mapWord, short, t, unitWord } from "../words";
 import type { Filled, Rect, Viewer } from "../viewer/viewer";
 import type { ResultInfo } from "../wire";
 import { resultTitle } from "./naming";

@@ -3,11 +3,12 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { get } from "../api";
-import { el, short } from "../dom";
+import { el } from "../dom";
 import { current, type Store } from "../store";
-import { serverWords, t, unitWord } from "../words";
+import { serverWords, short, t, unitWord } from "../words";
 import type { Curve } from "../wire";
 import { attempt } from "./messages";
+import { reveal } from "./reveal";
 
 function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -22,14 +23,16 @@ export class Pixel {
 
   private asking: AbortController | null = null;
 
+  private revealed: [number, number] | null = null;
+
   constructor(
-    host: HTMLElement,
+    private host: HTMLElement,
     private store: Store,
   ) {
     host.append(el("h2", {}, t("pixel")), this.words, this.facts, this.place);
     store.watch(
       // While a slider moves the worker has better to do.
-      (m) => [m.choices.pixel, current(m)?.version, current(m)?.preview],
+      (m) => [m.choices.pixel, current(m)?.version, current(m)?.preview, current(m)?.revision],
       (m) => {
         host.hidden = !current(m);
         if (!m.choices.pixel || !current(m)) this.clear();
@@ -44,9 +47,11 @@ export class Pixel {
     this.asking?.abort();
     this.asking = new AbortController();
     const { signal } = this.asking;
-    await attempt(async () =>
-      this.show(x, y, await get<Curve>(`/api/results/${current(model)!.version}/curve?x=${x}&y=${y}`, signal)),
-    );
+    await attempt(async () => {
+      this.show(x, y, await get<Curve>(`/api/results/${current(model)!.version}/curve?x=${x}&y=${y}`, signal));
+      if (this.revealed !== model.choices.pixel) reveal(this.host); // chosen now, not asked for again
+      this.revealed = model.choices.pixel;
+    });
   }
 
   private clear(): void {

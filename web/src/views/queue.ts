@@ -5,6 +5,7 @@ import type { Session } from "../session";
 import { shareDone } from "../stages";
 import { serverWords, stageWord, t } from "../words";
 import type { QueueEntry } from "../wire";
+import { unfold } from "./folding";
 
 export function mountQueue(host: HTMLElement, session: Session): void {
   const { store } = session;
@@ -20,7 +21,7 @@ export function mountQueue(host: HTMLElement, session: Session): void {
   host.append(details);
   const button = byId("queue-button");
   button.addEventListener("click", () => {
-    store.choose({ left: true });
+    unfold(store, "left");
     details.open = true;
     details.scrollIntoView({ block: "nearest" });
     details.querySelector("summary")!.focus();

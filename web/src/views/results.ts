@@ -3,8 +3,8 @@
 import { el } from "../dom";
 import type { Session } from "../session";
 import { compared, current, difference, type Model } from "../store";
-import { parameterWord, t, unitWord } from "../words";
-import type { ResultInfo } from "../wire";
+import { choiceWord, methodWord, parameterWord, short, t, unitWord } from "../words";
+import type { ResultInfo, Value } from "../wire";
 import { resultTitle } from "./naming";
 import { resting } from "./resting";
 import { coarsest, tileOf } from "./sources";
@@ -41,7 +41,13 @@ export class Results {
   private row(model: Model, result: ResultInfo, before: ResultInfo | undefined): HTMLElement {
     const chosen = result.version === current(model)?.version;
     const title = resultTitle(model, result);
-    const act = (sign: string, words: string, action: (event: Event) => void, pressed?: boolean): HTMLElement =>
+    const act = (
+      sign: string,
+      words: string,
+      action: (event: Event) => void,
+      pressed?: boolean,
+      disabled = false,
+    ): HTMLElement =>
       el(
         "button",
         {
@@ -50,6 +56,7 @@ export class Results {
           title: words,
           "aria-label": `${words}: ${title}`,
           onclick: action,
+          disabled,
           ...(pressed === undefined ? {} : { "aria-pressed": String(pressed) }),
         },
         sign,
@@ -92,9 +99,13 @@ export class Results {
           result.pinned,
         ),
         act("✎", t("rename"), rename),
-        chosen
-          ? ""
-          : act("⇄", t("compare"), () => this.session.compare(result), result.version === compared(model)?.version),
+        act(
+          "⇄",
+          t("compare"),
+          () => this.session.compare(result),
+          result.version === compared(model)?.version,
+          chosen || result.preview,
+        ),
         act("×", t("delete"), () => this.session.edit(result, { deleted: true })),
       ),
     );
@@ -130,7 +141,7 @@ export class Results {
     const words = info
       ? t("comparison", {
           percent: Math.round(info.same * 100),
-          most: Number(info.range[1].toPrecision(3)),
+          most: short(info.range[1], 3),
           unit: unitWord(info.unit),
         })
       : t("comparing");
@@ -146,9 +157,10 @@ export class Results {
 
   /** The depth map, small. */
   private picture(model: Model, result: ResultInfo): HTMLCanvasElement {
-    const key = `${result.version}/${result.preview ? "preview" : "full"}`;
+    const key = `${result.version}/${result.preview ? "preview" : "full"}@${result.revision}`;
     const there = this.pictures.get(key);
     if (there) return there;
+    for (const other of this.pictures.keys()) if (other.startsWith(`${result.version}/`)) this.pictures.delete(other); // as it was before
     const shrink = SMALL / Math.max(result.width, result.height);
     const canvas = el("canvas", {
       width: Math.round(result.width * shrink),
@@ -198,9 +210,16 @@ function changes(result: ResultInfo, before: ResultInfo | undefined): string {
         String(result.parameters[name] ?? "") !== String(before.parameters[name] ?? ""),
     )
     .filter((name) => name === "method" || (name in result.parameters && name in before.parameters))
-    .map((name) => `${parameterWord(name)} ${String(result.parameters[name] ?? "–")}`);
+    .map((name) => `${parameterWord(name)} ${valueWord(name, result.parameters[name])}`);
   if (result.frames.join() !== before.frames.join()) words.push(t("otherFrames"));
   return words.length ? words.slice(0, 4).join(", ") : t("sameSettings");
+}
+
+function valueWord(name: string, value: Value | undefined): string {
+  if (value === undefined || value === null) return "–";
+  if (typeof value === "boolean") return t(value ? "yes" : "no");
+  if (typeof value === "number") return short(value);
+  return name === "method" ? methodWord(value) : choiceWord(name, value);
 }
 
 /** Crop, mask and time, in words. */
@@ -210,7 +229,7 @@ function facts(result: ResultInfo): string {
     result.preview ? t("preview") : "",
     result.parameters["crop"] ? `${t("crop")} ${String(result.parameters["crop"])}` : "",
     result.parameters["mask"] ? t("mask") : "",
-    result.seconds === null ? "" : `${Number(result.seconds.toPrecision(2))} s`,
+    result.seconds === null ? "" : `${short(result.seconds, 2)} s`,
     time,
   ]
     .filter(Boolean)

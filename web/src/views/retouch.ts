@@ -1,8 +1,10 @@
 // Retouching: strokes drawn on the maps, the source beside the result under one cursor.
 
 import type { Session } from "../session";
-import { current, type Brush, type Choices, type Model, type PaneChoice, type Store } from "../store";
+import { current, type Brush, type Model, type PaneChoice, type Store } from "../store";
+import { t } from "../words";
 import type { Point, ResultInfo, Stroke } from "../wire";
+import { offerUndo, say } from "./messages";
 import type { Layer } from "./panes";
 import { RetouchPanel } from "./retouchpanel";
 
@@ -20,8 +22,6 @@ export class Retouch implements Layer {
   private pending: { stroke: Stroke; revision: number }[] = [];
   /** Taken back, newest last; of the result that is shown. */
   private undone: Stroke[] = [];
-  /** How the maps were shown before. */
-  private before: Pick<Choices, "view" | "panes"> | null = null;
 
   /**
    * @param frame which single frame is chosen
@@ -37,7 +37,7 @@ export class Retouch implements Layer {
     new RetouchPanel(host, session, {
       undo: () => this.undo(),
       redo: () => this.redo(),
-      clear: () => this.send([]),
+      clear: () => this.clear(),
       canRedo: () => this.undone.length > 0,
     });
     this.store.watch(
@@ -80,12 +80,11 @@ export class Retouch implements Layer {
   private arrange(model: Model): void {
     const { choices } = model;
     if (choices.tool !== "retouch") {
-      const before = this.before;
-      this.before = null;
-      if (before) this.store.choose(before);
+      const { before } = choices;
+      if (before) this.store.choose({ ...before, before: null });
       return;
     }
-    this.before ??= { view: choices.view, panes: choices.panes };
+    if (!choices.before) this.store.choose({ before: { view: choices.view, panes: choices.panes } });
     const { tool, source } = choices.brush;
     const beside: PaneChoice =
       source.from === "result"
@@ -142,22 +141,16 @@ export class Retouch implements Layer {
     };
     if (!outline) stroke.radius = radius;
     if (tool === "smooth-depth") stroke.sigma = sigma;
-    if (tool === "set-depth") stroke.frame = this.position();
+    if (tool === "set-depth") {
+      stroke.frame = this.result!.frames.indexOf(this.frame() ?? 0);
+      if (stroke.frame < 0) return (say(t("notInResult")), null); // left out, or added later
+    }
     if (tool === "paint") {
       if (source.from === "result") stroke.result = source.version;
       else if (source.from === "slab") stroke.slab = source.slab;
       else stroke.frame = this.frame() ?? 0;
     }
     return stroke;
-  }
-
-  /** Number of the chosen frame among those that take part. */
-  private position(): number {
-    const used = this.store.get().server.frames.filter((f) => f.included);
-    return Math.max(
-      used.findIndex((f) => f.id === this.frame()),
-      0,
-    );
   }
 
   private send(strokes: Stroke[]): void {
@@ -171,6 +164,14 @@ export class Retouch implements Layer {
     this.undone.push(last);
     this.pending = [];
     this.send(this.result!.strokes.slice(0, -1));
+  }
+
+  private clear(): void {
+    const before = this.result;
+    if (!before) return;
+    this.pending = [];
+    this.send([]);
+    offerUndo(t("strokesRemoved"), () => void this.session.retouch(before.version, before.strokes));
   }
 
   private redo(): void {

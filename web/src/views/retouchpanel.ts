@@ -99,6 +99,10 @@ export class RetouchPanel {
     };
     const [size, sizeRow] = number("slab-size", t("slabSize"), 10, 3);
     const [overlap, overlapRow] = number("slab-overlap", t("slabOverlap"), 3, 0);
+    this.store.watch(
+      (m) => [m.server.frames.length],
+      (m) => (size.value = String(slabSize(m))),
+    );
     const make = el("button", { type: "button", class: "small", id: "make-slabs" }, t("makeSlabs"));
     make.addEventListener("click", () => {
       const version = current(this.store.get())?.version;
@@ -185,4 +189,9 @@ function slider(
       output.textContent = text;
     },
   };
+}
+
+/** Frames in a slab, of which there are some: ten, or a third of a small stack. */
+function slabSize(model: Model): number {
+  return Math.min(Math.max(Math.round(model.server.frames.length / 3), 3), 10);
 }

@@ -74,13 +74,14 @@ function differenceSource(model: Model): Source | null {
   const made = difference(model);
   const result = current(model);
   if (!made?.info || !result) return null;
+  const { map } = made.info;
   return {
-    key: `${result.version}/${made.map}/full`,
+    key: `${result.version}/${map}/full`,
     kind: "map",
     width: result.width,
     height: result.height,
     place: result.place,
-    tile: (level, column, row, signal) => tileOf(model, result, made.map, level, column, row, signal),
+    tile: (level, column, row, signal) => tileOf(model, result, map, level, column, row, signal),
     range: model.choices.ranges["difference"] ?? made.info.range,
     palette: model.choices.palettes["difference"] ?? "RdBu_r",
   };

@@ -2,6 +2,7 @@
 
 import { bytes } from "../api";
 import { el } from "../dom";
+import { oddNames } from "../oddnames";
 import type { Session } from "../session";
 import { serverWords, t } from "../words";
 import type { FrameInfo } from "../wire";
@@ -17,6 +18,9 @@ export class Strip {
   private slider = el("input", { type: "range", min: 0, step: 1, "aria-label": t("frame"), id: "scrub" });
   private caption = el("span", { class: "caption" });
   private few = el("p", { class: "warning", id: "few", role: "status", hidden: true });
+  private odd = el("div", { class: "warning row", id: "odd", role: "status", hidden: true });
+  /** Frames that are said to be some, whatever they are called. */
+  private known = new Set<number>();
   private pictures = new Map<number, HTMLCanvasElement>();
   private chosen = 0;
   private dragged: number | null = null;
@@ -32,6 +36,7 @@ export class Strip {
   ) {
     host.append(
       this.few,
+      this.odd,
       el(
         "div",
         { class: "row strip-head" },
@@ -73,6 +78,7 @@ export class Strip {
     const count = frames.filter((f) => !f.problem).length;
     this.few.hidden = count === 0 || count >= FEWEST;
     this.few.textContent = count === 1 ? t("oneFrame") : t("twoFrames");
+    this.warn(frames);
     this.slider.max = String(Math.max(frames.length - 1, 0));
     if (!frames.some((f) => f.id === this.chosen)) {
       this.chosen = frames[Math.floor(frames.length / 2)]?.id ?? 0;
@@ -80,6 +86,26 @@ export class Strip {
     const known = new Set(frames.map((f) => f.id));
     for (const id of this.pictures.keys()) if (!known.has(id)) this.pictures.delete(id);
     this.show();
+  }
+
+  /** Ask whether files that are named unlike the others are frames. */
+  private warn(frames: FrameInfo[]): void {
+    const used = frames.filter((f) => f.included);
+    const names = oddNames(used.map((f) => f.name));
+    const odd = used.filter((f) => names.has(f.name) && !this.known.has(f.id));
+    this.odd.hidden = !odd.length;
+    if (!odd.length) return;
+    const out = new Set(odd.map((f) => f.id));
+    const leave = (): void => this.send(this.frames.map((f) => (out.has(f.id) ? { ...f, included: false } : f)));
+    const keep = (): void => {
+      out.forEach((id) => this.known.add(id));
+      this.warn(this.frames);
+    };
+    this.odd.replaceChildren(
+      el("span", { class: "grow" }, t("oddName", { names: odd.map((f) => f.name).join(", ") })),
+      el("button", { type: "button", id: "leave-odd", onclick: leave }, t("leaveOut")),
+      el("button", { type: "button", onclick: keep }, t("keepFrame")),
+    );
   }
 
   private choose(id: number | undefined): void {
@@ -100,7 +126,17 @@ export class Strip {
     for (const item of this.list.children) {
       const here = Number((item as HTMLElement).dataset["id"]) === this.chosen;
       item.classList.toggle("chosen", here);
+      if (here) this.center(item as HTMLElement);
     }
+  }
+
+  /** Have the chosen frame in view, with its neighbours; the strip alone moves. */
+  private center(item: HTMLElement): void {
+    const { clientWidth, scrollLeft } = this.list;
+    const left = item.offsetLeft - this.list.offsetLeft;
+    const margin = item.offsetWidth;
+    if (left - margin < scrollLeft || left + item.offsetWidth + margin > scrollLeft + clientWidth)
+      this.list.scrollLeft = left - (clientWidth - item.offsetWidth) / 2;
   }
 
   private send(frames: FrameInfo[]): void {

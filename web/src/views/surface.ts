@@ -3,8 +3,8 @@
 
 import * as three from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
-import { el, short } from "../dom";
-import { t } from "../words";
+import { el } from "../dom";
+import { short, t } from "../words";
 import { Axes, drawScaleBar, type Ink } from "./axes";
 import { grid, zScale, type Relief } from "./reliefgrid";
 import { surfaceTools, type Coat, type SurfaceChoices, type From } from "./surfacetools";
@@ -40,6 +40,7 @@ const STANDS: Record<From, [number, number, number]> = {
 export class Surface {
   private renderer: three.WebGLRenderer;
   private overlay = el("canvas", { class: "surface-overlay" });
+  private tools: HTMLDetailsElement;
   private scene = new three.Scene();
   private wide = new three.PerspectiveCamera(FIELD, 1, 0.01, 50);
   private parallel = new three.OrthographicCamera(-1, 1, 1, -1, 0.01, 50);
@@ -70,7 +71,9 @@ export class Surface {
       changed: (what) => this.changed(what),
       look: (from) => this.look(from),
       save: () => void this.save(),
+      folded: () => this.draw(),
     });
+    this.tools = tools;
     // Here and not in a style sheet, for the report has one of its own.
     const above = { position: "absolute", inset: "0", width: "100%", height: "100%", pointerEvents: "none" };
     Object.assign(this.overlay.style, above);
@@ -234,7 +237,7 @@ export class Surface {
     this.renderer.setSize(width, height);
     this.wide.aspect = width / height;
     // Where there is little room beside the switches, more is brought into view.
-    const beside = width > 2 * BOX ? -BOX / 2 : 0;
+    const beside = this.tools.open && width > 2 * BOX ? -BOX / 2 : 0;
     const room = (width + 2 * beside) / height;
     const tangent = Math.tan((FIELD * Math.PI) / 360) * Math.max(1.25 / room, 1);
     this.wide.fov = (360 / Math.PI) * Math.atan(tangent);

@@ -22,12 +22,13 @@ export interface SurfaceEvents {
   changed(what: keyof SurfaceChoices): void;
   look(from: From): void;
   save(): void;
+  folded(): void;
 }
 
 const COATS: Coat[] = ["picture", "height", "plain"];
 const SIDES: From[] = ["front", "top", "bottom", "south", "north", "west", "east"];
 
-export function surfaceTools(choices: SurfaceChoices, words: HTMLElement, events: SurfaceEvents): HTMLElement {
+export function surfaceTools(choices: SurfaceChoices, words: HTMLElement, events: SurfaceEvents): HTMLDetailsElement {
   const range = (key: "height" | "angle", label: string, about: string, ends: number[], shown: number): HTMLElement => {
     const [min, max, step] = ends as [number, number, number];
     const input = el("input", {
@@ -69,9 +70,11 @@ export function surfaceTools(choices: SurfaceChoices, words: HTMLElement, events
       t(`from.${from}`),
     ),
   );
-  return el(
-    "div",
-    { class: "surface-tools" },
+  const narrow = matchMedia("(max-width: 900px)").matches; // there they would hide what they are for
+  const tools = el(
+    "details",
+    { class: "surface-tools", open: !narrow },
+    el("summary", {}, t("surfaceTools")),
     el("label", { class: "small" }, t("coat"), coat),
     el("div", { class: "sides", role: "group", "aria-label": t("viewFrom") }, ...sides),
     range("height", t("heightWord"), t("exaggerate"), [-1, 1, 0.02], 0),
@@ -83,4 +86,6 @@ export function surfaceTools(choices: SurfaceChoices, words: HTMLElement, events
     box("parallel", t("flat")),
     el("button", { type: "button", class: "small", id: "save-view", onclick: () => events.save() }, t("savePng")),
   );
+  tools.addEventListener("toggle", () => events.folded());
+  return tools;
 }

@@ -1,11 +1,13 @@
 // Export: one decision each, named after the stack; everything else under “more”.
 
-import { el } from "../dom";
+import { byId, el } from "../dom";
 import { current, type Model, type Store } from "../store";
 import { serverWords, t } from "../words";
 import type { Product, ResultInfo } from "../wire";
+import { unfold } from "./folding";
 import { say } from "./messages";
 import { resting } from "./resting";
+import { reveal } from "./reveal";
 
 /** What is offered first; all other files are under “more”. */
 const FIRST = [
@@ -24,6 +26,19 @@ export function mountTake(host: HTMLElement, store: Store): void {
     (m) => [current(m), m.server.busy === null, m.choices.shapes.length],
     resting(store, (m) => show(host, m, current(m), options)),
   );
+  const button = byId("export");
+  store.watch(
+    (m) => [!current(m)],
+    (m) => (button.hidden = !current(m)),
+  );
+  button.addEventListener("click", () => goToExport(store, host));
+}
+
+/** Unfold the panel with the files, and stand at its first. */
+function goToExport(store: Store, host: HTMLElement): void {
+  unfold(store, "right");
+  reveal(host, "start");
+  host.querySelector<HTMLElement>("select, a, button")?.focus({ preventScroll: true });
 }
 
 /** What was chosen last. */
@@ -160,13 +175,18 @@ function more(model: Model, result: ResultInfo, options: Options): HTMLElement {
   return details;
 }
 
+/** A command whose words are not broken at their hyphens. */
+function whole(text: string): (HTMLElement | string)[] {
+  return text.split(/(\s+)/).map((word) => (/\S/.test(word) ? el("span", {}, word) : word));
+}
+
 function command(result: ResultInfo): (HTMLElement | string)[] {
   const text = result.command;
   if (!text) return result.preview ? [] : [el("p", { class: "small muted" }, t("noCommand"))];
   const copy = (): void => void navigator.clipboard.writeText(text).then(() => say(t("copied"), "note"));
   return [
     el("h3", {}, text.includes("\n") ? t("twoCommands") : t("oneCommand")),
-    el("code", { class: "command", id: "command" }, text),
+    el("code", { class: "command", id: "command" }, ...whole(text)),
     el("button", { type: "button", onclick: copy }, t("copy")),
     result.parameters["mask"] ? el("p", { class: "small muted" }, t("maskIsAbove")) : "",
     result.strokes.length ? el("p", { class: "small muted" }, t("strokesAbove")) : "",

@@ -76,7 +76,7 @@ export const de: Record<keyof typeof en, string> = {
   nothingYet: "Farben, Kontrastkurven, Messungen und Dateien erscheinen hier, sobald es ein Ergebnis gibt.",
   oneCommand: "Dasselbe mit einem Befehl",
   oneOutline: "1 Umriss",
-  openFrames: "Aufnahmen öffnen …",
+  openFrames: "Öffnen …",
   outlineMarks: "Was der nächste Umriss bedeutet",
   outlines: "{count} Umrisse",
   part: "Teil",

@@ -73,7 +73,7 @@ export const en = {
   nothingYet: "Colours, contrast curves, measurements and files appear here as soon as there is a result.",
   oneCommand: "The same with one command",
   oneOutline: "1 outline",
-  openFrames: "Open frames…",
+  openFrames: "Open…",
   outlineMarks: "What the next outline marks",
   outlines: "{count} outlines",
   part: "Part",

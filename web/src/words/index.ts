@@ -65,8 +65,24 @@ export const quantityWord = (name: string): string => known(`quantity.${name}`) 
 /** A unit; all but frames are the same in every language. */
 export const unitWord = (unit: string): string => known(`unit.${unit}`) ?? unit;
 
+/** Numbers in words, with the decimal sign of the language. */
+export const decimal = (words: string): string => (language === "de" ? words.replace(/(\d)\.(\d)/g, "$1,$2") : words);
+
+/** A number as people read it: four digits, no trailing noise. */
+export function short(value: number | null | undefined, digits = 4): string {
+  if (value === null || value === undefined || Number.isNaN(value)) return t("unknown");
+  return decimal(String(Number(value.toPrecision(digits))));
+}
+
+/** The ends of a range of numbers: no finer than a thousandth of it. */
+export function ends([low, high]: [number, number]): [number, number] {
+  const digits = Math.min(Math.max(2 - Math.floor(Math.log10(high - low || 1)), 0), 20);
+  return [Number(low.toFixed(digits)), Number(high.toFixed(digits))];
+}
+
 /** A number whose last word is its unit, as people write it. */
-export const inUnits = (words: string): string => words.replace(/ (\w+)$/, (_, unit: string) => ` ${unitWord(unit)}`);
+export const inUnits = (words: string): string =>
+  decimal(words.replace(/ (\w+)$/, (_, unit: string) => ` ${unitWord(unit)}`));
 
 /** What the server says, in the language of the page. */
 export const serverWords = (words: string): string => spoken(words, language);

@@ -8,7 +8,7 @@ from varfocus.app.jobs.bench import Bench, Job
 from varfocus.app.jobs.frames import LoadPreviews, Probe, ShowFrame
 from varfocus.app.jobs.results import Curve, Difference, MakeProduct, Measure
 from varfocus.app.jobs.solve import Drop, OpenResult, Save, Solve
-from varfocus.app.jobs.strokes import ApplyStrokes, Known, MakeSlabs
+from varfocus.app.jobs.strokes import ApplyStrokes, Known, MakeSlabs, SaveTouched
 
 __all__ = [
     "ApplyStrokes",
@@ -25,6 +25,7 @@ __all__ = [
     "OpenResult",
     "Probe",
     "Save",
+    "SaveTouched",
     "ShowFrame",
     "Solve",
 ]

@@ -114,36 +114,29 @@ class Solve:
 
 @dataclass(frozen=True)
 class Save:
-    """Write a result as ``varfocus depth`` would; a newer change makes it superfluous.
+    """Write a result as ``varfocus depth`` would; whatever is asked for next waits for it.
 
     Parameters
     ----------
     id : int
         Number of the job.
     version : int
-        Which result: the last one made or retouched, or nothing is written.
+        Which result: the last one made, or nothing is written.
     folder : Path
         Where to.
     command : str
         The command that would do the same, for the record.
-    touched : bool
-        With its strokes.
     """
 
     id: int
     version: int
     folder: Path
     command: str
-    touched: bool = False
-
-    @property
-    def newest(self) -> str:
-        """The word for jobs that make this one superfluous."""
-        return "save-touched" if self.touched else "solve"
+    newest: str = ""
 
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
         """Write it."""
-        there = bench.touched if self.touched else bench.made
+        there = bench.made
         if there is None or there[0] != self.version:
             return {}
         progress("writing", 0, 1)

@@ -79,7 +79,11 @@ class ApplyStrokes:
     known: Known
     retouch: Retouch
     revision: int
-    newest: str = "retouch"
+
+    @property
+    def newest(self) -> str:
+        """The word for jobs that make this one superfluous: newer strokes on the same result."""
+        return f"retouch {self.known.version}"
 
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
         """Apply and write; report what the page must know about the maps."""
@@ -102,6 +106,45 @@ class ApplyStrokes:
         progress("retouching", 1, 1)
         about = about_maps(maps, result.unit, result.params.as_keywords(), result.extent)
         return {"changed": changed} | {key: about[key] for key in TOLD}
+
+
+@dataclass(frozen=True)
+class SaveTouched:
+    """Write a retouched result as ``varfocus depth --retouch`` would.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    known : Known
+        The result.
+    retouch : Retouch
+        All strokes. If it has others by now, nothing is written: those are written next.
+    folder : Path
+        Where to.
+    command : str
+        The command that would do the same, for the record.
+    """
+
+    id: int
+    known: Known
+    retouch: Retouch
+    folder: Path
+    command: str
+    newest: str = ""
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Write it; report whether that was done."""
+        version = self.known.version
+        if bench.touched is None or bench.touched[0] != version:  # another was retouched since
+            bench.touched = version, _result(bench, self.known).retouched(self.retouch)
+        result = bench.touched[1]
+        if result.retouch != self.retouch:
+            return {"written": False}
+        progress("writing", 0, 1)
+        result.save(self.folder, overwrite=True, command=self.command)
+        progress("writing", 1, 1)
+        return {"written": True}
 
 
 @dataclass(frozen=True)
