@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from varfocus import reconstruct
-from varfocus.depth import LOST, confidence, flatness, heard, index_to_depth, margin
+from varfocus.depth import LOST, SURE, confidence, flatness, heard, index_to_depth, margin
 from varfocus.simulation import simulate
 
 
@@ -89,6 +89,12 @@ def test_confidence_is_left_where_much_speaks_and_lost_where_nothing_does():
     assert (np.diff(left[1:]) > 0).all()
     assert left[3] > 0.99
     assert left[4] == 1.0
+
+
+def test_what_is_called_unknown_is_never_sure():
+    left = heard(np.linspace(0.0, 1.0, 50, endpoint=False, dtype=np.float32))
+    certain = confidence(np.float32([3.0]), np.float32([1.0]), (9.0, 9.0, 9.0))
+    assert (left * certain < SURE).all()
 
 
 def test_depth_of_a_plain_area_is_not_sure(rng):

@@ -39,6 +39,9 @@ LOST, QUIET = 0.46, 0.18
 """Share of the confidence that is lost where nothing speaks, and the evidence at which a third of
 that remains: see `heard`."""
 
+UNSUPPORTED = 0.89
+"""Confidence of a depth that is called unknown, at most: it is not called sure besides."""
+
 
 def index_to_depth(
     index: NDArray[np.float32], focus: NDArray[np.float64] | None
@@ -178,12 +181,13 @@ def confidence(
 def heard(evidence: NDArray[np.float32]) -> NDArray[np.float32]:
     r"""Return what is left of the confidence where little speaks.
 
-    .. math:: 1 - 0.46\,e^{-E/0.18}
+    .. math:: 1 - 0.46\,e^{-E/0.18}, \quad\text{at most } 0.89 \text{ if } E < 1,
 
-    for an evidence E in units of what noise gives. A clear lead over all rivals that noise made is
-    as clear as any: only the evidence tells. Fitted to how often depths are right on light fields
-    and on pictures by another renderer than ours, on which ghosts are stronger: ours would ask for
-    0.15 and 0.17 (``benchmarks/fit_confidence.py --evidence FOLDER``).
+    for an evidence E in units of what noise gives: what a run calls unknown is never called sure
+    besides. A clear lead over all rivals that noise made is as clear as any: only the evidence
+    tells. Fitted to how often depths are right on light fields and on pictures by another renderer
+    than ours, on which ghosts are stronger: ours would ask for 0.15 and 0.17
+    (``benchmarks/fit_confidence.py --evidence FOLDER``).
 
     Parameters
     ----------
@@ -197,7 +201,7 @@ def heard(evidence: NDArray[np.float32]) -> NDArray[np.float32]:
     """
     E = np.maximum(evidence, np.float32(0.0))
     left: NDArray[np.float32] = 1.0 - np.float32(LOST) * np.exp(E * np.float32(-1.0 / QUIET))
-    return left
+    return np.where(E < 1.0, np.minimum(left, np.float32(UNSUPPORTED)), left)
 
 
 def sure_share(confidence: NDArray[np.float32]) -> float:
