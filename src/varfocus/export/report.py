@@ -149,7 +149,7 @@ def _summary(found: Findings) -> str:
     }[record["parameters"]["method"]]
     words = [
         f"{len(about['frames'])} {colour} frames became a depth map of "
-        f"{found.depth.shape[1]} × {found.depth.shape[0]} pixels, {method}."
+        f"{found.depth.shape[1]} × {found.depth.shape[0]} pixels, {method.rstrip('.')}."
     ]
     depth = record["depth"]
     if depth["minimum"] is not None:
@@ -564,11 +564,13 @@ def _colour_bar(colours: str, low: float, high: float, unit: str) -> str:
 
     stops = ", ".join(to_hex(c) for c in colormaps[colours](np.linspace(0, 1, 12)))
     marks = ticks(low, high, 6)
+    places = [f"{100 * (t - low) / (high - low):.2f}%" for t in marks]
+    # Moved to the left by the same share of their own width, labels stay above the bar.
     labels = "".join(
-        f'<span style="left:{100 * (t - low) / (high - low):.2f}%">{t:.4g}'
+        f'<span style="left:{place};transform:translateX(-{place})">{t:.4g}'
         + (f" {escaped(unit)}" if k == len(marks) - 1 and unit else "")
         + "</span>"
-        for k, t in enumerate(marks)
+        for k, (t, place) in enumerate(zip(marks, places, strict=True))
     )
     return (
         f'<div class="bar" aria-hidden="true"><i style="background:linear-gradient(to right, '
