@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from image_samples import SAMPLES, by_pillow, noise
+from varfocus.cli import main
 from varfocus.errors import (
     FocusPositionsError,
     InputError,
@@ -211,3 +212,11 @@ def test_relative_paths_stay_relative(tmp_path, monkeypatch):
     fill(tmp_path, "a.png", "b.png")
     monkeypatch.chdir(tmp_path)
     assert find_files(".") == [Path("a.png"), Path("b.png")]
+
+
+def test_of_a_simulated_folder_the_frames_are_read(tmp_path, capsys):
+    """What `varfocus simulate` writes can be given as it is: the truth is no frame."""
+    arguments = ["cone", "--size", "24", "20", "--frames", "4", "-o", str(tmp_path / "s")]
+    assert main(["simulate", *arguments]) == 0
+    capsys.readouterr()
+    assert find_files(tmp_path / "s") == find_files(tmp_path / "s" / "frames")

@@ -23,8 +23,8 @@ from varfocus.io.border import border
 from varfocus.io.discover import find_files, natural_order
 from varfocus.io.formats import identify, identify_store, kind_of
 from varfocus.io.frames import probe_files
+from varfocus.io.simulated import FRAMES_FOLDER, is_simulated, simulation_of
 from varfocus.job import Job
-from varfocus.simulation.folder import FRAMES_FOLDER, is_simulated, simulation_of
 
 LEAST_FRAMES = 3
 """Fewer pictures in a folder are not a stack."""

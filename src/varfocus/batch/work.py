@@ -21,10 +21,10 @@ from varfocus.batch.task import RetryPolicy
 from varfocus.canvas.budget import allowed_bytes
 from varfocus.errors import ParameterError
 from varfocus.files import place_of
+from varfocus.io.simulated import FOCUS_FILE, simulation_of
 from varfocus.job import Job
 from varfocus.params import Resources
 from varfocus.ranges import path as as_path
-from varfocus.simulation.folder import FOCUS_FILE, simulation_of
 from varfocus.units import parse_size, size_words
 
 if TYPE_CHECKING:

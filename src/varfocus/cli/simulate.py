@@ -16,9 +16,9 @@ from varfocus.export import images
 from varfocus.export.atomic import prepare_folder, write_atomically
 from varfocus.files import resolved
 from varfocus.io.frames import probe_files
+from varfocus.io.simulated import FOCUS_FILE, FRAMES_FOLDER, TRUTH_INDEX
 from varfocus.progress import Progress
 from varfocus.simulation import Aperture
-from varfocus.simulation.folder import FOCUS_FILE, FRAMES_FOLDER, TRUTH_INDEX
 from varfocus.stack import without_alpha
 from varfocus.studies.evaluation.pictures import is_picture, read_picture
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from varfocus.errors import NoFramesError, ParameterError
 from varfocus.io.border import border
 from varfocus.io.formats import Kind, claimed_kind, identify_store, kind_of, readable
+from varfocus.io.simulated import FRAMES_FOLDER, is_simulated
 from varfocus.ranges import fspath
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -105,10 +106,13 @@ def _in_folder(folder: Path) -> list[Path]:
 
     The latter so that a damaged frame is an error and not a gap. Cameras put RAW files and videos
     beside pictures of the same scene: those count only where there are no pictures. Arrays may be
-    anything and are read only when named.
+    anything and are read only when named. Of a folder that ``varfocus simulate`` wrote, the
+    pictures of the truth are no frames.
     """
     if identify_store(folder):
         return [folder]
+    if is_simulated(folder):
+        folder = folder / FRAMES_FOLDER
     entries = [path for path in folder.iterdir() if not path.name.startswith(".")]
     files = [path for path in entries if not path.is_dir()]
     kinds = {path: kind_of(path) if path.is_dir() else _kind(path) for path in entries}

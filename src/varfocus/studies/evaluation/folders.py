@@ -23,7 +23,7 @@ from varfocus.files import resolved
 from varfocus.io import read_stack
 from varfocus.io.discover import find_files
 from varfocus.io.positions import read_positions
-from varfocus.simulation.folder import FOCUS_FILE
+from varfocus.io.simulated import FOCUS_FILE
 from varfocus.simulation.simulation import index_of_depth
 from varfocus.stack import FRAMES, FocusStack
 from varfocus.studies.evaluation.case import Case, Group, Map, Scene
