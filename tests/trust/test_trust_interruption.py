@@ -44,6 +44,8 @@ def start(*arguments) -> subprocess.Popen:
         [sys.executable, "-m", "varfocus", *map(str, arguments)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        # Under nohup the tests ignore a closed terminal, and so would what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
 
 
