@@ -17,7 +17,7 @@ for all frames, repeated with a new template until nothing moves. Cells that con
 count less. The covariance of δ comes from how much cells contradict each other (a sandwich, cells
 being what is independent, over all frames together since they share the template).
 
-A surface whose blur changes from place to place is excess otherwise by a lens than by a simulator
+A surface whose blur changes from place to place is drawn otherwise by a lens than by a simulator
 that blurs every pixel by itself, by λ D of `varfocus.align.template`. λ is one unknown more for the
 whole stack, and adds λ H⁻¹ Σ ∇P D to what a cell shows. Cells of different texture tell it well;
 where they do not, it is a lens's to within a prior, λ ~ N(1, 1). How the maps change with λ is what
@@ -223,8 +223,8 @@ def preferences(
 ) -> Array:
     r"""Return by how many standard errors motion explains each frame better than defocus does.
 
-    The stack is excess once more as if all frames had stood still, each blurred as it likes from
-    place to place, and compared with how it was excess with the maps found. Cells c that both drew:
+    The stack is drawn once more as if all frames had stood still, each blurred as it likes from
+    place to place, and compared with how it was drawn with the maps found. Cells c that both drew:
 
     .. math:: t_k = \frac{\bar{l}}{\operatorname{se}(\bar{l})}, \qquad
               l_c = \log\frac{\text{unexplained, still}}{\text{unexplained, moved}},
