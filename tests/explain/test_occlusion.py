@@ -64,34 +64,37 @@ def ghostly():
 def lean(frames, index, axis):
     lens = explain.learn_lens(frames, index, np.ones(index.shape, bool), axis)
     picture = explain.sharp_picture(frames, index, axis, lens)
-    return explain.leaning(frames, picture, index, axis, lens, 3e-5, 1.0)
+    return explain.order_of(frames, picture, index, axis, lens, 3e-5, 1.0)
 
 
 def test_the_order_that_hides_rightly_is_found_from_either_side(ghostly):
     frames, truth, axis = ghostly
     forward = lean(frames, truth, axis)
     backward = lean(frames[::-1].copy(), len(frames) - 1 - truth, axis)
-    assert forward > 2.5
-    assert backward < -2.5
+    assert forward.clear
+    assert backward.clear
+    assert (forward.nearest, backward.nearest) == ("first", "last")
 
 
 def test_without_a_jump_nothing_is_told(texture):
     slope = np.tile(np.linspace(0, 8, 48, dtype=np.float32), (36, 1))
     frames = drawn(texture, slope, U, EVERY, LENS)
-    found = explain.leaning(frames, texture, slope, coordinate.frames(N), LENS, 1e-4, 1.0)
-    assert found == 0.0
+    found = explain.order_of(frames, texture, slope, coordinate.frames(N), LENS, 1e-4, 1.0)
+    assert found.nearest is None
+    assert not found.clear
 
 
 @pytest.mark.parametrize(
-    ("towards", "outlines", "near"),
+    ("errors", "share", "outlines", "near"),
     [
-        (3.0, None, "first"),
-        (-3.0, "first", "last"),
-        (1.0, "first", "first"),
-        (1.0, "last", None),
-        (-1.0, None, None),
-        (0.0, "last", None),
+        (3.0, 0.2, None, "first"),
+        (-3.0, 0.2, "first", "last"),
+        (-3.0, 0.02, None, None),
+        (1.0, 0.2, "first", "first"),
+        (1.0, 0.2, "last", None),
+        (-1.0, 0.2, None, None),
+        (0.0, 0.0, "last", None),
     ],
 )
-def test_in_doubt_both_signs_must_agree(towards, outlines, near):
-    assert agreed(towards, outlines) == near
+def test_in_doubt_both_signs_must_agree(errors, share, outlines, near):
+    assert agreed(explain.Order(errors, share), outlines) == near

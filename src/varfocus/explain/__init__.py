@@ -2,7 +2,7 @@
 
 from varfocus.explain.fill import continued
 from varfocus.explain.lens import Lens, learn_lens, unit_coordinate
-from varfocus.explain.occlusion import leaning
+from varfocus.explain.occlusion import Order, order_of
 from varfocus.explain.reblur import (
     gate,
     gate_at,
@@ -18,14 +18,15 @@ from varfocus.explain.vote import vote
 
 __all__ = [
     "Lens",
+    "Order",
     "continued",
     "gate",
     "gate_at",
     "joined",
-    "leaning",
     "learn_lens",
     "misfit",
     "noise_of",
+    "order_of",
     "pictures",
     "reblur",
     "sharp_picture",

@@ -15,7 +15,7 @@ far, and never the other way round.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,11 @@ COMPARED_FRAMES = 8
 
 SHARP = 0.3
 """Radii in pixels below this blur nothing."""
+
+DOUBT, MATERIAL = 2.5, 0.05
+"""Standard errors, and share of the misfit, by which one order must be better to be clear: on
+11 rendered pictures with objects the wrong order left 7 to 41 % more; on photographs of a ring and
+of a circuit board, which no order explains well, 2 and 0 %."""
 
 CELL = 2.0
 """Side, in blur radii, of the cells whose differences count as independent; 8 px at least."""
@@ -75,7 +80,34 @@ def drawn(
     return frames
 
 
-def leaning(
+class Order(NamedTuple):
+    """How much better the frames look with the first end as the near one.
+
+    Attributes
+    ----------
+    errors : float
+        In standard errors; negative if the last end seems near, 0 without jumps.
+    share : float
+        By what share of the smaller misfit the two differ.
+    """
+
+    errors: float
+    share: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether the difference is beyond doubt, and more than a flaw of the model makes."""
+        return abs(self.errors) >= DOUBT and self.share >= MATERIAL
+
+    @property
+    def nearest(self) -> End | None:
+        """The end that seems near, however clearly."""
+        if self.errors == 0.0:
+            return None
+        return "first" if self.errors > 0 else "last"
+
+
+def order_of(
     frames: Float,
     picture: Float,
     index: Float,
@@ -83,12 +115,12 @@ def leaning(
     lens: Lens,
     noise: float,
     height: float,
-) -> float:
-    r"""Return by how many standard errors the first end seems to be the near one.
+) -> Order:
+    r"""Return which end of a stack seems to be near, and how clearly.
 
     The frames are halved in size and drawn in either order; with e the misfit
     Σ_k log(1 + (I_k − R_k)²/3v) and s its difference (last near − first near), added up over the
-    cells beside jumps, this is :math:`\sum s / \sqrt{\sum s^2}`.
+    cells beside jumps, it is the first end by :math:`\sum s / \sqrt{\sum s^2}` standard errors.
 
     Parameters
     ----------
@@ -109,14 +141,14 @@ def leaning(
 
     Returns
     -------
-    float
-        Negative if the last end seems near; 0 without jumps.
+    Order
+        Of the two misfits beside jumps.
     """
     index, picture = index[:-1:2, :-1:2], _halved(picture)
     low, high = (side(index, 3, mode="nearest") for side in _EXTREMES)
     jump = high - low > np.float32(height)
     if not jump.any():
-        return 0.0
+        return Order(0.0, 0.0)
     lens = replace(lens, radius=0.5 * lens.radius)
     beside = ndimage.maximum_filter(jump, 2 * int(np.ceil(0.5 * lens.radius)) + 3, mode="nearest")
     n = len(frames)
@@ -135,7 +167,10 @@ def leaning(
     for along, start in enumerate(starts):
         cells = np.add.reduceat(cells, start, axis=along)
     error = float(np.sqrt(np.square(cells).sum()))
-    return float(cells.sum()) / error if error > 0 else 0.0
+    if error == 0:
+        return Order(0.0, 0.0)
+    totals = [float(e[beside].sum(dtype=np.float64)) for e in (e_first, e_last)]
+    return Order(float(cells.sum()) / error, max(totals) / max(min(totals), 1e-12) - 1.0)
 
 
 _EXTREMES = (ndimage.minimum_filter, ndimage.maximum_filter)

@@ -101,9 +101,6 @@ DOUBTED = {"hard": 0.001, "soft": 0.003}
 """The same, if the answer that follows shows clearly which end of the stack is near: then its jumps
 are those of things that hide one another."""
 
-CLEAR_ORDER = 2.5
-"""Standard errors by which one order of near and far must explain the frames better."""
-
 PRICE = 2.0
 """α₁ of `varfocus.explain.fill` per peak width."""
 
@@ -317,10 +314,10 @@ class _Small:
             chosen, share = self.better(first, second, lens, KEPT)
             A, G, noise = self.explained(chosen, lens)
             height = jump_height(len(self.frames))
-            towards = explain.leaning(self.frames, A, chosen, self.axis, lens, noise, height)
-            believed = contradicted >= CONTRADICTED[lens.rim] or abs(towards) >= CLEAR_ORDER
+            order = explain.order_of(self.frames, A, chosen, self.axis, lens, noise, height)
+            believed = contradicted >= CONTRADICTED[lens.rim] or order.clear
             if believed and share >= CONTRADICTED[lens.rim]:
-                nearest = agreed(towards, self.near_end([first, joined]))
+                nearest = agreed(order, self.near_end([first, joined]))
                 trust = explain.gate_at(G, self.label(chosen))
                 low = ndimage.minimum_filter(chosen, 3, mode="nearest")
                 high = ndimage.maximum_filter(chosen, 3, mode="nearest")
@@ -425,15 +422,12 @@ class _Small:
         return d
 
 
-def agreed(towards: float, outlines: End | None) -> End | None:
+def agreed(order: explain.Order, outlines: End | None) -> End | None:
     """Return the near end by what hides what; in doubt only if the outlines say the same.
 
     With ghosts in them maps have outlines that lean to either end.
     """
-    if towards == 0.0:
-        return None
-    hides: End = "first" if towards > 0 else "last"
-    return hides if abs(towards) >= CLEAR_ORDER or outlines == hides else None
+    return order.nearest if order.clear or order.nearest == outlines else None
 
 
 def _between(small: Float, box: Box, factor: int) -> Float:
