@@ -76,6 +76,13 @@ def test_the_order_that_hides_rightly_is_found_from_either_side(ghostly):
     assert (forward.nearest, backward.nearest) == ("first", "last")
 
 
+def test_odd_sides_tell_the_same(ghostly):
+    frames, truth, axis = ghostly
+    found = lean(frames[:, :-1, :-1].copy(), truth[:-1, :-1].copy(), axis)
+    assert found.clear
+    assert found.nearest == "first"
+
+
 def test_without_a_jump_nothing_is_told(texture):
     slope = np.tile(np.linspace(0, 8, 48, dtype=np.float32), (36, 1))
     frames = drawn(texture, slope, U, EVERY, LENS)

@@ -76,8 +76,8 @@ def continued(index: Float, weight: Float, edge: Float, price: float) -> Float:
     levels = [(index, weight, edge)]
     while len(levels) < len(ITERATIONS) and min(levels[-1][0].shape) >= 8:
         d, w, e = levels[-1]
-        mass = _halved(w + np.float32(1e-9))
-        levels.append((_halved(d * (w + np.float32(1e-9))) / mass, mass, _halved(e)))
+        mass = halved(w + np.float32(1e-9))
+        levels.append((halved(d * (w + np.float32(1e-9))) / mass, mass, halved(e)))
     u, v = levels[-1][0], np.zeros((2, *levels[-1][0].shape), np.float32)
     for number in range(len(levels) - 1, -1, -1):
         d, w, e = levels[number]
@@ -139,7 +139,7 @@ def _bounded(values: Float, most: Float) -> Float:
     return bounded
 
 
-def _halved(image: Float) -> Float:
+def halved(image: Float) -> Float:
     """Return means over 2×2 pixels; an odd last row or column is its own partner."""
     height, width = image.shape
     padded = np.pad(image, ((0, height % 2), (0, width % 2)), mode="edge")

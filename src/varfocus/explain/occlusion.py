@@ -15,18 +15,20 @@ far, and never the other way round.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
 from varfocus.curve.coordinate import Coordinate
+from varfocus.edges import End
 from varfocus.edges.render import convolved
+from varfocus.edges.sides import extent
+from varfocus.explain.fill import halved
 from varfocus.explain.lens import Lens, taps, unit_coordinate
 
 Float = NDArray[np.float32]
-End = Literal["first", "last"]
 
 COMPARED_FRAMES = 8
 """Frames, spread evenly over the stack, that are drawn."""
@@ -144,8 +146,8 @@ def order_of(
     Order
         Of the two misfits beside jumps.
     """
-    index, picture = index[:-1:2, :-1:2], _halved(picture)
-    low, high = (side(index, 3, mode="nearest") for side in _EXTREMES)
+    index, picture = index[::2, ::2], halved(picture)
+    low, high = extent(index, 1)
     jump = high - low > np.float32(height)
     if not jump.any():
         return Order(0.0, 0.0)
@@ -154,7 +156,7 @@ def order_of(
     n = len(frames)
     u = unit_coordinate(axis, np.arange(float(n)))
     numbers = np.unique(np.rint(np.linspace(0, n - 1, min(n, COMPARED_FRAMES)))).astype(int)
-    measured = np.stack([_halved(frames[k]) for k in numbers])
+    measured = np.stack([halved(frames[k]) for k in numbers])
     first = drawn(picture, index, u, numbers.tolist(), lens)
     last = drawn(picture, n - 1 - index, 1.0 - u[::-1], (n - 1 - numbers).tolist(), lens)
     worth = np.float32(1.0 / (3.0 * noise))
@@ -171,14 +173,3 @@ def order_of(
         return Order(0.0, 0.0)
     totals = [float(e[beside].sum(dtype=np.float64)) for e in (e_first, e_last)]
     return Order(float(cells.sum()) / error, max(totals) / max(min(totals), 1e-12) - 1.0)
-
-
-_EXTREMES = (ndimage.minimum_filter, ndimage.maximum_filter)
-
-
-def _halved(image: Float) -> Float:
-    """Return means over 2×2 pixels; an odd last row or column is left out."""
-    height, width = (side // 2 * 2 for side in image.shape)
-    blocks = image[:height, :width].reshape(height // 2, 2, width // 2, 2)
-    mean: Float = blocks.mean(axis=(1, 3))
-    return mean
