@@ -13,7 +13,7 @@ from scipy import ndimage
 
 from command_line import read_png, varfocus, write_frames
 from varfocus import engine, read_stack, reconstruct, simulate
-from varfocus.align import align
+from varfocus.align import align, brought
 from varfocus.align.alignment import WarpedFrame
 from varfocus.align.area import common_area
 from varfocus.align.continuation import continued, independent
@@ -513,3 +513,30 @@ def test_few_frames_of_a_steady_surface_are_not_moved(name, n, seed):
     stack, found = align(steady)
     assert found.model == "none"
     assert stack.shape == steady.shape
+
+
+# --- a frame that took no part ------------------------------------------------------------------
+
+
+def test_a_frame_left_out_is_brought_to_the_reference_in_place_and_light(shaky):
+    stack = shaky.simulation.stack
+    kept = [k for k in range(len(stack)) if k != 5]
+    others = replace(stack, frames=[stack.frames[k] for k in kept], focus=None)
+    params = AlignParams("similarity")
+    _, found = align(others, params)
+    near = sorted(range(len(kept)), key=lambda k: abs(kept[k] - 5))
+    frame = brought(stack.frames[5], others, found, near, params)
+    assert isinstance(frame, WarpedFrame)
+    truth = shaky.matrices[5] @ np.linalg.inv(shaky.matrices[kept[found.reference]])
+    points = grid(found.size)
+    off = moved(frame.matrix, points) - moved(truth, points)
+    unmoved = points - moved(truth, points)
+    assert np.sqrt((off**2).sum(1).mean()) < 0.3 < np.sqrt((unmoved**2).sum(1).mean())
+    light = frame.gains * shaky.gains[5] / shaky.gains[kept[found.reference]]
+    assert np.abs(light - 1).max() < 0.02 < np.abs(shaky.gains[5] / shaky.gains[4] - 1).max()
+
+
+def test_a_frame_left_out_stays_where_frames_do(steady):
+    stack = steady.stack
+    _, found = align(stack, AlignParams("none"))
+    assert brought(stack.frames[5], stack, found, [4, 6], AlignParams("none")) is stack.frames[5]

@@ -280,8 +280,8 @@ def test_files_are_made_as_asked_and_named_after_the_stack(
     assert client.get(f"{path}/secret.stl").status_code == 404
 
 
-def test_frames_left_out_on_the_page_are_left_out_by_the_command(
-    client: TestClient, page: server.Page, tmp_path: Path
+def test_frames_left_out_on_the_page_are_left_out_by_the_command_and_painted_from(
+    client: TestClient, shots: Path, tmp_path: Path
 ) -> None:
     before = newest(client)["version"]
     ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
@@ -296,6 +296,22 @@ def test_frames_left_out_on_the_page_are_left_out_by_the_command(
     content = client.get(f"/api/results/{result['version']}/products/depth.tif").content
     assert content == (tmp_path / "result" / "depth.tif").read_bytes()
     assert load_result(tmp_path / "result").record["input"]["focus"] == [5, 10, 20, 25]
+    # What takes no part can be painted from nevertheless, and the command repeats that.
+    plain = tile(client, result["version"], "fused")
+    draw(client, {"tool": "paint", "frame": ids[3], "points": BOX})
+    painted = tile(client, result["version"], "fused")[..., :3]
+    left_out = read_png(shots / "img3.png")
+    assert (plain[10:30, 10:40, :3] != left_out[10:30, 10:40]).any()
+    np.testing.assert_array_equal(painted[10:30, 10:40], left_out[10:30, 10:40])
+    np.testing.assert_array_equal(painted[32:], plain[32:, :, :3])
+    result = saved(client)
+    products = f"/api/results/{result['version']}/products"
+    (tmp_path / "strokes.json").write_bytes(client.get(f"{products}/strokes.json").content)
+    done = varfocus_process(*shlex.split(result["command"])[1:], "--overwrite", cwd=tmp_path)
+    assert done.code == 0, done.err
+    content = client.get(f"{products}/fused.png").content
+    assert content == (tmp_path / "result" / "fused.png").read_bytes()
+    draw(client)
     client.post("/api/arrange", json={"order": ids, "excluded": []}, headers=ORIGIN)
 
 

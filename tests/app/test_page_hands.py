@@ -211,6 +211,74 @@ def test_slabs_are_made_and_painted_from(page: Page) -> None:
     finished(page)
 
 
+# Without a pointer
+
+
+def test_lines_outlines_and_strokes_are_drawn_by_keys_alone(page: Page, shots: Path) -> None:
+    finished(page)
+    maps, voice = page.locator(".overlay"), page.locator("#pen-voice")
+
+    def press(*keys: str) -> None:
+        for key in keys:
+            page.keyboard.press(key)
+
+    maps.focus()
+    press("a", "l")
+    expect(page.locator("#readout")).to_contain_text("Draw a line")
+    press("ArrowDown")  # shows the cursor, in the middle
+    expect(voice).to_contain_text("80, 60")
+    press("Space")
+    expect(voice).to_contain_text("Begun at 80, 60")
+    press(*["Shift+ArrowRight"] * 8, "Enter")
+    expect(voice).to_have_text("Finished at 88, 60.")
+    line = page.locator("[data-shape='Line 1']")
+    expect(line.locator("td").first).to_have_text(re.compile("^16 "))  # pixels of 2 µm
+    maps.focus()
+    press("Space", "ArrowUp", "Escape")
+    expect(voice).to_contain_text("nothing was drawn")
+    expect(page.locator(".shape")).to_have_count(1)
+    page.get_by_role("button", name="Remove Line 1").click()
+    expect(page.locator(".shape")).to_have_count(0)
+    # Strokes go through the points.
+    maps.focus()
+    press("t")
+    expect(page.locator("#retouch-section h2")).to_be_in_viewport()
+    page.locator("#strip li button").last.click()
+    plain = tile(page, "fused")
+    maps.focus()
+    press("ArrowDown", "Space", *["Shift+ArrowRight"] * 6, "Enter")
+    expect(page.locator("#stroke-count")).to_have_text("1 stroke")
+    wait_until(lambda: (tile(page, "fused") != plain).any(), "a stroke by keys")
+    with Image.open(shots / "img5.png") as image:
+        last = np.asarray(image)
+    np.testing.assert_array_equal(tile(page, "fused")[60, 80:86, :3], last[60, 80:86])
+    picture(page, "keys")
+    page.click("#clear-strokes")
+    expect(page.locator("#stroke-count")).to_have_text("0 strokes")
+    # An outline has corners, the last of which can be taken back.
+    maps.focus()
+    press("m", "ArrowDown", "Space", *["ArrowRight"] * 3, "Space", *["ArrowDown"] * 3, "Space")
+    expect(voice).to_contain_text("Point 3 at")
+    press("Backspace", *["ArrowDown"] * 2, "Enter")
+    outline = page.locator("#area").get_by_text("1 outline")
+    expect(outline).to_be_visible()
+    address = page.url.rstrip("/") + "/api/state"
+    mask = wait_until(lambda: page.request.get(address).json()["mask"], "the mask")
+    ((_, corners),) = mask["outlines"]
+    assert len(corners) == 3
+    assert corners[0][0] < corners[1][0] == corners[2][0]
+    page.get_by_role("button", name="Remove the mask").click()
+    expect(outline).to_have_count(0)
+
+    def settled() -> bool:
+        state = page.request.get(address).json()
+        return state["busy"] is None and state["results"][-1]["saved"] and not state["mask"]
+
+    wait_until(settled, "a result without the mask")
+    press("p")
+    page.click("[data-view='2']")
+
+
 # Measuring
 
 

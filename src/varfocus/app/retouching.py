@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from varfocus.app.jobs import ApplyStrokes, Known, MakeSlabs, SaveTouched
-from varfocus.app.jobs.strokes import TOLD, revised, slab_folder
+from varfocus.app.frames import usable
+from varfocus.app.jobs import ApplyStrokes, Known, LayFrame, MakeSlabs, SaveTouched
+from varfocus.app.jobs.strokes import TOLD, laid_frame, revised, slab_folder
 from varfocus.app.queue import SupersededError
 from varfocus.app.session import names_in
 from varfocus.errors import InputError, ParameterError, VarfocusError
@@ -124,13 +125,15 @@ class Retouching:
             Which result.
         drawn : list of dict
             As `varfocus.retouch.Stroke` has them, but for what the page calls otherwise: "frame"
-            of "paint" is the page's number of a frame, and "result" or "slab" a number instead
-            of a picture.
+            of "paint" is the page's number of a frame, also of one that was left out, and "result"
+            or "slab" a number instead of a picture.
         """
         known = self._workspace.known(version)
         for stroke in drawn:
             if isinstance(stroke.get("result"), int):
                 await self._written(stroke["result"])
+            elif stroke.get("tool") == "paint" and stroke.get("frame") not in _used(known):
+                await self._laid(known, stroke.get("frame"))
         retouch = self._translated(known, drawn)
         revision = self._revisions.get(version, 0) + 1
         self._revisions[version] = revision
@@ -202,6 +205,20 @@ class Retouching:
                 if before is not None and not self._painted_from(before):
                     shutil.rmtree(before, ignore_errors=True)
 
+    async def _laid(self, known: Known, frame_id: object) -> None:
+        """Have a frame that a result was not made of brought to its place, if it is one."""
+        frames = dict(enumerate(usable(self._workspace.session.frames)))
+        place = next((k for k, (f, _) in frames.items() if f.id == frame_id), None)
+        if place is None or laid_frame(known, frames[place][0].id).exists():
+            return
+        page_frame, frame = frames[place]
+        far = {f.id: abs(k - place) for k, (f, _) in frames.items()}
+        ids = known.solved.ids
+        nearest = sorted(range(len(ids)), key=lambda k: far.get(ids[k], len(frames)))
+        target = laid_frame(known, page_frame.id)
+        job = LayFrame(self._workspace.number(), known, frame, tuple(nearest), target)
+        await self._workspace.done(job, thorough=True)
+
     def _painted_from(self, folder: Path) -> bool:
         """Tell whether a stroke on any result paints from the files in a folder."""
         strokes = (stroke for document in self._documents.values() for stroke in document.strokes)
@@ -213,7 +230,8 @@ class Retouching:
         now = self._workspace.known(version).solved.ids
         if ids != now:  # frame numbers mean other frames
             kept = [s for s in drawn if s.get("tool") != "set-depth"]
-            drawn = [s for s in kept if s.get("tool") != "paint" or s.get("frame") in now]
+            there = {f.id for f, _ in usable(self._workspace.session.frames)}
+            drawn = [s for s in kept if s.get("frame") is None or s["frame"] in there]
         drawn = [stroke for stroke in drawn if "slab" not in stroke]  # slabs of another depth
         if drawn:
             self.draw_soon(version, drawn)
@@ -242,13 +260,17 @@ class Retouching:
             if "picture" in stroke:
                 raise ParameterError("received a picture from the page", "expected no file names")
             if stroke.get("tool") == "paint" and "frame" in stroke:
-                if stroke["frame"] not in ids:
+                frame_id = _whole(stroke.pop("frame"))
+                if frame_id in _used(known):
+                    k = ids.index(frame_id)
+                    stroke["frame"] = names[k] if names.count(names[k]) == 1 else k
+                elif laid_frame(known, frame_id).exists():
+                    stroke["picture"] = str(laid_frame(known, frame_id))
+                else:
                     raise ParameterError(
-                        f"stroke {number}: received frame {stroke['frame']!r}",
-                        "expected one that this result was made of",
+                        f"stroke {number}: received frame {frame_id}",
+                        "expected one of the frames",
                     )
-                k = ids.index(stroke["frame"])
-                stroke["frame"] = names[k] if names.count(names[k]) == 1 else k
             elif stroke.get("tool") == "set-depth" and known.alignment is not None:
                 ranks, index = known.alignment.ranks, stroke.get("frame")
                 if isinstance(index, int | float):
@@ -265,6 +287,12 @@ class Retouching:
         height, width = stack.shape
         document = {"varfocus_retouch": 1, "width": width, "height": height}
         return Retouch.from_data(document | {"frames": len(stack), "strokes": strokes})
+
+
+def _used(known: Known) -> list[int]:
+    """Return the page's numbers of the frames that a result shows."""
+    left_out = {} if known.alignment is None else known.alignment.left_out
+    return [frame_id for k, frame_id in enumerate(known.solved.ids) if k not in left_out]
 
 
 def _whole(value: object) -> int:

@@ -17,6 +17,8 @@ export interface Hand {
   released(x: number, y: number, moved: boolean): void;
   hovered(pane: number, x: number, y: number): void;
   nudged(dx: number, dy: number): void;
+  /** True if somebody else took the key. */
+  keyed(event: KeyboardEvent): boolean;
 }
 
 const ARROWS: Record<string, [number, number]> = {
@@ -126,6 +128,10 @@ export function listen(surface: HTMLElement, hand: Hand): void {
   surface.addEventListener("dblclick", () => hand.fit());
   surface.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (hand.keyed(event)) {
+      event.preventDefault();
+      return;
+    }
     const arrow = ARROWS[event.key];
     const view = hand.shownView(hand.rects()[0]!);
     const split = hand.split(0);

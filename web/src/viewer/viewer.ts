@@ -48,6 +48,7 @@ export class Viewer implements Hand {
   onRelease: ((x: number, y: number, moved: boolean) => void) | null = null;
   /** Called when the keys move the chosen pixel. */
   onNudge: ((dx: number, dy: number) => void) | null = null;
+  onKey: ((event: KeyboardEvent) => boolean) | null = null;
 
   constructor(
     private host: HTMLElement,
@@ -156,6 +157,10 @@ export class Viewer implements Hand {
   }
   nudged(dx: number, dy: number): void {
     this.onNudge?.(dx, dy);
+  }
+
+  keyed(event: KeyboardEvent): boolean {
+    return this.onKey?.(event) ?? false;
   }
 
   redraw(): void {

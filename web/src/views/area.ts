@@ -130,6 +130,17 @@ export class Area implements Layer {
     this.changed();
   }
 
+  corners(): boolean {
+    return this.drawing?.tool === "mask";
+  }
+
+  takeBack(): [number, number] | null {
+    this.drawing?.points.pop();
+    if (this.drawing?.tool !== "mask" || !this.drawing.points.length) this.drawing = null;
+    this.changed();
+    return this.drawing?.points.at(-1) ?? null;
+  }
+
   private show({ choices, server: { mask } }: Model): void {
     // News from the server must not undo what is being typed.
     if (document.activeElement !== this.text) this.text.value = choices.crop?.join(",") ?? "";

@@ -147,6 +147,15 @@ export class Measure implements Layer {
     this.store.choose({ shapes: this.shapes, level: { ...level, points: this.levelPoints } });
   }
 
+  takeBack(): null {
+    this.held = null;
+    this.making = false;
+    const { shapes, level } = this.store.get().choices;
+    [this.shapes, this.levelPoints] = [shapes, level.points];
+    this.changed();
+    return null;
+  }
+
   /** Measure everything that is complete, on the current result. */
   private async ask(): Promise<void> {
     const { choices } = this.store.get();

@@ -18,6 +18,7 @@ import { mapWord, short, t, unitWord } from "../words";
 import type { Filled, Rect, Viewer } from "../viewer/viewer";
 import type { ResultInfo } from "../wire";
 import { resultTitle } from "./naming";
+import { Pen } from "./pen";
 import { frameSource, sourceOf } from "./sources";
 
 /** Something that draws on the maps and may take the pointer. */
@@ -28,6 +29,10 @@ export interface Layer {
   press(x: number, y: number, scale: number): boolean;
   drag(x: number, y: number, scale: number): void;
   release(moved: boolean): void;
+  /** Whether what is being drawn has any number of points: keys set one after the other. */
+  corners?(): boolean;
+  /** Take the last point back; returns the one before, null if nothing is being drawn any more. */
+  takeBack(): [number, number] | null;
   /** The pointer is over this place; null when it left. */
   hover?(place: [number, number] | null): void;
 }
@@ -35,6 +40,7 @@ export interface Layer {
 export class Panes {
   private hover: [number, number] | null = null;
   private heads = "";
+  private pen: Pen;
 
   /**
    * @param frame which single frame is shown
@@ -53,6 +59,15 @@ export class Panes {
       layers.forEach((layer) => layer.release(moved));
       if (!moved && store.get().choices.tool === "probe") this.probe(x, y);
     };
+    this.pen = new Pen(byId("stage"), store, viewer, layers, ([x, y]) => {
+      const { width, height } = store.get().server;
+      this.read(0, Math.min(x, width - 0.5), Math.min(y, height - 0.5));
+      return byId("readout").textContent;
+    });
+    store.watch(
+      (m) => [m.choices.tool, !current(m)],
+      () => this.read(-1, 0, 0),
+    );
     viewer.onNudge = (dx, dy) => this.nudge(dx, dy);
     viewer.viewed = () => {
       if (viewer.getView() !== store.get().choices.place) store.choose({ place: viewer.getView() });
@@ -199,6 +214,7 @@ export class Panes {
       context.rect(rect.x, rect.y, rect.width, rect.height);
       context.clip();
       for (const layer of this.layers) layer.draw(context, toScreen);
+      this.pen.draw(context, toScreen);
       for (const [point, radius] of [
         [model.choices.pixel, 9],
         [this.hover, 5],
@@ -233,7 +249,7 @@ export class Panes {
         words.push(`${mapWord(choice.map)} ${short(value[0])} ${unitWord(unit)}`.trim() + whose);
       }
     }
-    byId("readout").textContent = words.join("  ·  ");
+    byId("readout").textContent = words.join("  ·  ") || this.pen.hint();
     this.viewer.redraw();
   }
 

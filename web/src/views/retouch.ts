@@ -7,6 +7,7 @@ import type { Point, ResultInfo, Stroke } from "../wire";
 import { offerUndo, say } from "./messages";
 import type { Layer } from "./panes";
 import { RetouchPanel } from "./retouchpanel";
+import { reveal } from "./reveal";
 
 /** Screen pixels between two points of a stroke. */
 const SPACING = 3;
@@ -43,7 +44,9 @@ export class Retouch implements Layer {
     this.store.watch(
       (m) => [m.choices.tool === "retouch", m.choices.brush.tool, m.choices.brush.source],
       (m) => {
-        host.hidden = m.choices.tool !== "retouch";
+        const shown = m.choices.tool === "retouch";
+        if (shown && host.hidden) reveal(host, "start"); // how the brush is set
+        host.hidden = !shown;
         this.arrange(m);
         this.changed();
       },
@@ -128,6 +131,17 @@ export class Retouch implements Layer {
       this.send([...result.strokes, stroke]);
     }
     this.changed();
+  }
+
+  corners(): boolean {
+    return this.drawing !== null;
+  }
+
+  takeBack(): Point | null {
+    this.drawing?.pop();
+    if (!this.drawing?.length) this.drawing = null;
+    this.changed();
+    return this.drawing?.at(-1) ?? null;
   }
 
   /** What was drawn, in the words of the server; null if it is nothing. */

@@ -170,7 +170,8 @@ export class Surface {
     const relief = this.relief;
     if (!relief) return;
     const by = short(this.choices.height, 2);
-    const scale = relief.proportion === null ? t("heightOfWidth", { by }) : t("heightTrue", { by });
+    const percent = short(25 * this.choices.height, 2);
+    const scale = relief.proportion === null ? t("heightOfWidth", { percent }) : t("heightTrue", { by });
     this.words.textContent = `${scale} ${relief.turned ? t("largeIsUp") : t("smallIsUp")}`;
   }
 

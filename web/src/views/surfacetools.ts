@@ -70,10 +70,10 @@ export function surfaceTools(choices: SurfaceChoices, words: HTMLElement, events
       t(`from.${from}`),
     ),
   );
-  const narrow = matchMedia("(max-width: 900px)").matches; // there they would hide what they are for
+  const narrow = matchMedia("(max-width: 900px)"); // there they would hide what they are for
   const tools = el(
     "details",
-    { class: "surface-tools", open: !narrow },
+    { class: "surface-tools", open: !narrow.matches },
     el("summary", {}, t("surfaceTools")),
     el("label", { class: "small" }, t("coat"), coat),
     el("div", { class: "sides", role: "group", "aria-label": t("viewFrom") }, ...sides),
@@ -86,6 +86,7 @@ export function surfaceTools(choices: SurfaceChoices, words: HTMLElement, events
     box("parallel", t("flat")),
     el("button", { type: "button", class: "small", id: "save-view", onclick: () => events.save() }, t("savePng")),
   );
+  narrow.addEventListener("change", () => (tools.open = !narrow.matches));
   tools.addEventListener("toggle", () => events.folded());
   return tools;
 }

@@ -45,7 +45,8 @@ export const de: Record<keyof typeof en, string> = {
   frames: "Aufnahmen",
   framesInOrder: "Aufnahmen in der Reihenfolge des Fokus",
   height: "Höhe",
-  heightOfWidth: "Höhe × {by} von einem Viertel der Breite: Pixelgröße und Tiefe haben keine gemeinsame Einheit.",
+  heightOfWidth:
+    "Mit {percent} % der Breite gezeichnet: die wahre Höhe ergibt sich erst aus Pixelgröße und Fokusschritten in einer Einheit.",
   heightTrue: "Höhe × {by} des wahren Verhältnisses.",
   heightWord: "Höhe",
   highest: "Größter Wert",
@@ -59,7 +60,7 @@ export const de: Record<keyof typeof en, string> = {
   lowest: "Kleinster Wert",
   maps: "Karten",
   mapsLabel:
-    "Karten. Pfeiltasten verschieben, Plus und Minus vergrößern und verkleinern, 0 passt ein, 1 zeigt jedes Pixel, Umschalt mit Pfeiltasten bewegt das gewählte Pixel.",
+    "Karten. Pfeiltasten verschieben, Plus und Minus vergrößern und verkleinern, 0 passt ein, 1 zeigt jedes Pixel, Umschalt mit Pfeiltasten bewegt das gewählte Pixel. Mit jedem anderen Werkzeug bewegen Pfeiltasten einen Cursor, die Leertaste setzt einen Punkt, Eingabe beendet, die Rücktaste nimmt einen Punkt zurück, Escape alle.",
   mask: "Maske",
   maskIsAbove: "mask.png ist die Datei oben.",
   measure: "Messen",

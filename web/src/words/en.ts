@@ -44,7 +44,8 @@ export const en = {
   frames: "Frames",
   framesInOrder: "Frames in order of focus",
   height: "height",
-  heightOfWidth: "Height × {by} of a quarter of the width: pixel size and depth have no common unit.",
+  heightOfWidth:
+    "Drawn as {percent} % of the width: how high it truly is, only the size of a pixel and the focus steps in one unit tell.",
   heightTrue: "Height × {by} of the true proportion.",
   heightWord: "Height",
   highest: "Highest value",
@@ -58,7 +59,7 @@ export const en = {
   lowest: "Lowest value",
   maps: "Maps",
   mapsLabel:
-    "Maps. Arrow keys move, plus and minus zoom, 0 fits, 1 shows every pixel, shift with arrow keys moves the chosen pixel.",
+    "Maps. Arrow keys move, plus and minus zoom, 0 fits, 1 shows every pixel, shift with arrow keys moves the chosen pixel. With any other tool, arrow keys move a cursor, space sets a point, Enter finishes, Backspace takes a point back, Escape all of them.",
   mask: "Mask",
   maskIsAbove: "mask.png is the file above.",
   measure: "Measure",

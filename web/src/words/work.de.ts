@@ -171,4 +171,17 @@ export const workDe: Record<keyof typeof workEn, string> = {
   homeBusy: "Gerade wird rekonstruiert.",
   homeSure: "Trotzdem verlassen",
   homeSureAbout: "Die Rekonstruktion endet; alles andere bleibt erhalten.",
+  keyPen: "mit einem Werkzeug, das zeichnet: den Cursor bewegen, mit Umschalt um ein Pixel",
+  keySet: "mit einem Werkzeug, das zeichnet: einen Punkt setzen, beenden",
+  keyBack: "mit einem Werkzeug, das zeichnet: den letzten Punkt zurücknehmen, oder alle",
+  space: "Leertaste",
+  penNothing: "Hier lässt sich nichts zeichnen.",
+  penBegun: "Begonnen bei {x}, {y}. Pfeiltasten zeichnen weiter, Eingabe beendet, Escape nimmt zurück.",
+  penCorners:
+    "Erster Punkt bei {x}, {y}. Die Leertaste setzt den nächsten, Eingabe den letzten, die Rücktaste nimmt einen zurück.",
+  penSet: "Punkt {count} bei {x}, {y}.",
+  penPoint: "Punkt bei {x}, {y}.",
+  penDone: "Beendet bei {x}, {y}.",
+  penBack: "Der letzte Punkt wurde zurückgenommen.",
+  penCancelled: "Zurückgenommen; nichts wurde gezeichnet.",
 };

@@ -8,7 +8,7 @@ from varfocus.app.jobs.bench import Bench, Job
 from varfocus.app.jobs.frames import LoadPreviews, Probe, ShowFrame
 from varfocus.app.jobs.results import Curve, Difference, MakeProduct, Measure
 from varfocus.app.jobs.solve import Drop, OpenResult, Save, Solve
-from varfocus.app.jobs.strokes import ApplyStrokes, Known, MakeSlabs, SaveTouched
+from varfocus.app.jobs.strokes import ApplyStrokes, Known, LayFrame, MakeSlabs, SaveTouched
 
 __all__ = [
     "ApplyStrokes",
@@ -18,6 +18,7 @@ __all__ = [
     "Drop",
     "Job",
     "Known",
+    "LayFrame",
     "LoadPreviews",
     "MakeProduct",
     "MakeSlabs",

@@ -8,18 +8,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from varfocus.align import Alignment
+from varfocus.align import Alignment, brought
 from varfocus.app.jobs.bench import Bench, white
 from varfocus.app.jobs.maps import about_maps, shown_maps
 from varfocus.app.jobs.solve import Solve
 from varfocus.app.tiles import as_rgba, write_pyramid
 from varfocus.export import images
+from varfocus.export.atomic import write_atomically
 from varfocus.export.result_files import picture_suffix, slab_name
 from varfocus.export.saved import load_result
 from varfocus.fuse import fuse_slabs, slab_ranges
 from varfocus.progress import Progress
 from varfocus.result import Result
 from varfocus.retouch import Retouch
+from varfocus.stack import Frame
 
 TOLD = ("maps", "sure", "unsure", "unknown")
 """What the page is told about retouched maps."""
@@ -148,6 +150,43 @@ class SaveTouched:
 
 
 @dataclass(frozen=True)
+class LayFrame:
+    """Write a frame that a result was not made of as its reference frame would see it.
+
+    Parameters
+    ----------
+    id : int
+        Number of the job.
+    known : Known
+        The result.
+    frame : Frame
+        The frame.
+    nearest : tuple of int
+        Frames of the result, by number from 0, those of the most similar focus first.
+    target : Path
+        The picture, with the ending that suits the pixels.
+    """
+
+    id: int
+    known: Known
+    frame: Frame
+    nearest: tuple[int, ...]
+    target: Path
+    newest: str = ""
+
+    def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
+        """Align it, if the others were, and write it."""
+        del bench
+        stack = self.known.solved.stack
+        alignment = self.known.alignment or Alignment.untouched(stack, "")
+        params = self.known.solved.params.align
+        frame = brought(self.frame, stack, alignment, self.nearest, params, progress)
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.target, images.picture(frame.read())[1])
+        return {}
+
+
+@dataclass(frozen=True)
 class MakeSlabs:
     """Fuse a few frames at a time.
 
@@ -190,6 +229,12 @@ class MakeSlabs:
 def revised(folder: Path, name: str, revision: int) -> Path:
     """Return where a map of a revision lies."""
     return folder / f"{name}@{revision}"
+
+
+def laid_frame(known: Known, frame_id: int) -> Path:
+    """Return the picture of a frame that a result was not made of."""
+    suffix = picture_suffix(known.solved.stack.dtype)
+    return known.folder / "frames" / f"{frame_id}{suffix}"
 
 
 def slab_folder(folder: Path) -> Path:
