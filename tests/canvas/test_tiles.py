@@ -109,6 +109,7 @@ def test_outlines_in_tiles(tmp_path):
     stack = ghostly_scene((300, 280), n=8).stack
     whole = run(stack, plain())
     assert whole.findings["edges"]["outlined_pixels"] > 0, "no outline was drawn"
+    assert whole.findings["edges"]["agreed_pixels"] > 0, "nobody stood alone"
     done = in_small_tiles(stack, plain(), tmp_path)
     as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
     assert done.record["findings"] == whole.findings

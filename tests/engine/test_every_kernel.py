@@ -63,6 +63,7 @@ def test_every_kernel_is_run(monkeypatch):
             assert np.isfinite(result.depth).all()
             assert result.fused.shape[:2] == result.depth.shape
         reconstruct(np.tile(frames[:5, ..., 0], (1, 3, 3)), method="paper", align="none")  # coarser
+        reconstruct(simulate("steps", shape=(101, 133), n=9).frames, align="none")  # occlusion
     assert names - called == set()
 
 

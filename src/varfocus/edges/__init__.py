@@ -1,12 +1,14 @@
 """The edge stage: depth jumps where the objects end, by rendering what hides what."""
 
 from varfocus.edges.colour import unveiled
+from varfocus.edges.consensus import CONSENSUS_REACH, consensus, uneven
 from varfocus.edges.constants import GRID, MOST_LAYERS
 from varfocus.edges.outline import OUTLINE_REACH, End, jump_height, near_end, outlined
 from varfocus.edges.stage import PART_REACH, Sharpened, sharpen, sharpen_part
 from varfocus.edges.survey import Closed, Occlusion, enough_frames, survey
 
 __all__ = [
+    "CONSENSUS_REACH",
     "GRID",
     "MOST_LAYERS",
     "OUTLINE_REACH",
@@ -15,6 +17,7 @@ __all__ = [
     "End",
     "Occlusion",
     "Sharpened",
+    "consensus",
     "enough_frames",
     "jump_height",
     "near_end",
@@ -22,5 +25,6 @@ __all__ = [
     "sharpen",
     "sharpen_part",
     "survey",
+    "uneven",
     "unveiled",
 ]

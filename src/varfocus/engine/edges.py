@@ -109,3 +109,34 @@ def likeness(
         sums,
         thread_count(),
     )
+
+
+def consensus(
+    index: Float,
+    slopes: Float,
+    picture: Float,
+    asked: NDArray[np.bool_],
+    closeness: Float,
+    bins: int,
+    last: float,
+    precision: float,
+    alike: float,
+    apart: float,
+) -> Float:
+    """Return the depth after a round: `varfocus.edges.consensus.agreed`."""
+    out = np.empty(index.shape, np.float32)
+    kernels.consensus(
+        np.ascontiguousarray(index),
+        slopes,
+        np.ascontiguousarray(picture),
+        np.ascontiguousarray(asked).view(np.uint8),
+        closeness,
+        bins,
+        last,
+        precision,
+        alike,
+        apart,
+        out,
+        thread_count(),
+    )
+    return out

@@ -1,7 +1,8 @@
 """Borders of objects in a depth map of the robust method, put where the frames show them.
 
 First outlines (`varfocus.edges.outline`), if it is known which end of the stack is near; then the
-rendering of what hides what (`varfocus.edges.stage`), where that explains the frames.
+rendering of what hides what (`varfocus.edges.stage`), where that explains the frames; at last what
+pixels that look alike agree on (`varfocus.edges.consensus`).
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ def with_borders(
     alone: tuple[Float, Float, Float],
     model: Model,
     nearest: edges.End | None,
+    ghosts: bool,
     canvas: Canvas,
     progress: Progress,
 ) -> tuple[Sharp | None, dict[str, object]]:
@@ -77,6 +79,8 @@ def with_borders(
 
     First on the side that they look like, if it is known which end is near
     (`varfocus.edges.outline`); then, where rendering shows occlusion, on the side that explains it.
+    Pixels that then still stand alone take the depth of those around that look like them; not where
+    nothing shows that surfaces hide one another, for there depth has no jumps.
 
     Parameters
     ----------
@@ -90,6 +94,8 @@ def with_borders(
         Gives the focus coordinate.
     nearest : {"first", "last"} or None
         Which end of the stack is near, if that is known.
+    ghosts : bool
+        Whether frames contradicted their contrast: some may still.
     canvas : Canvas
         Where maps live.
     progress : callable
@@ -122,8 +128,8 @@ def with_borders(
         brightest = max(float(frame.max()) for frames in parts for frame in frames)
     scale = scale_for_edges(stack, brightest)
     drawn, outlines = None, dict[str, object]()
+    place, height = np.array(numbers, np.float64), edges.jump_height(len(stack))
     if nearest is not None:
-        place, height = np.array(numbers, np.float64), edges.jump_height(len(stack))
         before = index
 
         def outline(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
@@ -134,30 +140,57 @@ def with_borders(
         index, moved = canvas.map("outlines", edges.OUTLINE_REACH, outline, progress, edges.GRID)
         drawn = Sharp(index, None)
         outlines = {"nearest_frame": nearest, "outlined_pixels": _count(moved, canvas)}
+    end = nearest
     found = edges.survey(view, stack.shape, scale, x[numbers], canvas.side, progress)
     progress("edges", 1, 1)
     if isinstance(found, edges.Closed):
         ratio = {} if found.ratio is None else {"error_ratio": round(found.ratio, 3)}
-        return drawn, {"open": False, "why": found.why, **ratio, **outlines}
-    about = dict[str, object](open=True) | outlines
+        about = dict[str, object](open=False, why=found.why) | ratio | outlines
+    else:
+        about = dict[str, object](open=True) | outlines
+        end = "first" if found.near_first else "last"
 
-    def work(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
-        frames, within = view(tile.outer)
-        label, lowest, cost = (each[tile.outer] for each in alone)
-        before = index[tile.outer]
-        rival = lone_wells(label, lowest, cost, before, model.step)
-        part = edges.sharpen_part(frames, scale, within, found, among(numbers, rival))
-        part = restored(part, numbers, before, stack.scale / scale)
-        about.update(part.describe())
-        return part.index, np.moveaxis(part.colour, 2, 0), part.seen, part.moved
+        def work(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
+            frames, within = view(tile.outer)
+            label, lowest, cost = (each[tile.outer] for each in alone)
+            before = index[tile.outer]
+            rival = lone_wells(label, lowest, cost, before, model.step)
+            part = edges.sharpen_part(frames, scale, within, found, among(numbers, rival))
+            part = restored(part, numbers, before, stack.scale / scale)
+            about.update(part.describe())
+            return part.index, np.moveaxis(part.colour, 2, 0), part.seen, part.moved
 
-    sharp, colour, seen, moved = canvas.map(
-        "sharpening", edges.PART_REACH, work, progress, edges.GRID
-    )
+        sharp, colour, seen, moved = canvas.map(
+            "sharpening", edges.PART_REACH, work, progress, edges.GRID
+        )
+        if drawn is not None:
+            canvas.drop(drawn.index)
+        about["moved_pixels"] = _count(moved, canvas)
+        drawn = Sharp(sharp, (np.moveaxis(colour, 0, 2), seen))
+    if end is None and not ghosts:
+        return drawn, about
+    present = index if drawn is None else drawn.index
+
+    def agree(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
+        part = present[tile.outer]
+        if not edges.uneven(part, height).any():
+            return part, np.zeros(part.shape, bool)
+        frames = view(tile.outer)[0]
+        agreed = edges.consensus(frames, scale, place, part, end, height)
+        return agreed.index, agreed.moved
+
+    settled, moved = canvas.map("agreeing", edges.CONSENSUS_REACH, agree, progress)
+    unmixed = None if drawn is None else drawn.unmixed
+    if unmixed is not None:
+        for changed, seen in canvas.blocks(moved, unmixed[1]):
+            seen[changed] = False  # what was un-mixed there belongs to another depth
+    about["agreed_pixels"] = _count(moved, canvas)
+    if drawn is None and not about["agreed_pixels"]:
+        canvas.drop(settled)
+        return None, about
     if drawn is not None:
         canvas.drop(drawn.index)
-    about["moved_pixels"] = _count(moved, canvas)
-    return Sharp(sharp, (np.moveaxis(colour, 0, 2), seen)), about
+    return Sharp(settled, unmixed), about
 
 
 def _count(marked: NDArray[np.bool_], canvas: Canvas) -> int:

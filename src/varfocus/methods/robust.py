@@ -178,7 +178,10 @@ def solve(
     if chosen.edges == "auto":
         nearest = None if prepared.look is None else prepared.look.nearest
         alone = (*found.alone(), cost)
-        sharpened, about_edges = with_borders(stack, index, alone, model, nearest, canvas, progress)
+        ghosts = confined is not None
+        sharpened, about_edges = with_borders(
+            stack, index, alone, model, nearest, ghosts, canvas, progress
+        )
     if sharpened is not None:
         canvas.drop(lead, index)  # and what lies beside the lead
         index = sharpened.index

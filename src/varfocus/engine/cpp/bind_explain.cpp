@@ -102,6 +102,32 @@ void likeness(Planes<const float> picture, Image<const float> depth,
     kernels().likeness(problem, closeness.data(), size, sums.data(), threads);
 }
 
+void consensus(Image<const float> depth, Planes<const float> slopes, Planes<const float> picture,
+               Image<const std::uint8_t> asked, Image<const float> closeness, int bins, float last,
+               float precision, float alike, float apart, Image<float> out, int threads) {
+    const Size size = image_size(depth);
+    const int channels = checked_count("channels", picture.shape(2), 1, 4);
+    require_shape("picture", picture, size.height, size.width, channels);
+    require_planes("slopes", slopes, 2, size);
+    require_image("asked", asked, size);
+    require_image("out", out, size);
+    require(out.data() != depth.data(), "out = depth", "out apart from depth");
+    const int rows = checked_count("rows of weights", closeness.shape(0), 1, 2 * WIDEST_VOTE + 1);
+    require(rows % 2 == 1, "an even number of rows of weights", "an odd one");
+    require_shape("closeness", closeness, rows, rows);
+    require_within("bins", bins, 2, MOST_LABELS);
+    require_positive("last", last);
+    require_not_negative("precision", precision);
+    require_not_negative("alike", alike);
+    require_not_negative("apart", apart);
+    threads = checked_threads(threads);
+    const Consensus problem{depth.data(), slopes.data(), picture.data(), channels,
+                            asked.data(), rows / 2,      bins,           last,
+                            precision,    alike,         apart};
+    nb::gil_scoped_release release;
+    kernels().consensus(problem, closeness.data(), size, out.data(), threads);
+}
+
 void fill_depth(Image<const float> d, Image<const float> weight, Image<const float> most,
                 float bend, float step, Image<float> u, Planes<float> v, int iterations,
                 int threads) {
@@ -152,6 +178,9 @@ void define_explain(nb::module_& m) {
     m.def("likeness", &likeness, array("picture"), array("depth"), array("sure"), array("near"),
           array("far"), array("asked"), array("closeness"), "precision"_a, "side"_a, array("sums"),
           "threads"_a);
+    m.def("consensus", &consensus, array("depth"), array("slopes"), array("picture"),
+          array("asked"), array("closeness"), "bins"_a, "last"_a, "precision"_a, "alike"_a, "apart"_a,
+          array("out"), "threads"_a);
     m.def("fill_depth", &fill_depth, array("d"), array("weight"), array("most"), "bend"_a, "step"_a,
           array("u"), array("v"), "iterations"_a, "threads"_a);
     m.def("confine", &confine, array("cost"), "labels"_a, array("low"), array("high"),

@@ -296,6 +296,15 @@ struct Likeness {
     int reach;
     float precision, side;
 };
+// varfocus.edges.consensus.agreed; slopes (2, H, W): down and to the right, picture (H, W, C).
+struct Consensus {
+    const float *depth, *slopes, *picture;
+    int channels;
+    const std::uint8_t* asked;
+    int reach, bins;
+    float last;  // frame: depths lie between 0 and this
+    float precision, alike, apart;
+};
 // fill.cpp. All (H, W): a depth, what it is worth, and α₁ with the price of jumps.
 struct Filling {
     const float *d, *weight, *most;
@@ -401,6 +410,9 @@ struct Kernels {
     // closeness as for vote; sums: (6, H, W), written where asked.
     void (*likeness)(const Likeness& problem, const float* closeness, Size size, float* sums,
                      int threads);
+    // closeness as for vote; out: (H, W).
+    void (*consensus)(const Consensus& problem, const float* closeness, Size size, float* out,
+                      int threads);
     // u (H, W) and v (2, H, W), in place.
     void (*fill_depth)(const Filling& problem, float* u, float* v, Size size, int iterations,
                        int threads);

@@ -247,6 +247,68 @@ void likeness(const Likeness& problem, const float* closeness, Size size, float*
     });
 }
 
+// The depth that the pixels around which look like this one agree on; its own, if that is close.
+float settled(const Consensus& problem, const float* closeness, Size size, int y, int x,
+              float* histogram, float* weights, float* said) {
+    const int reach = problem.reach, width = size.width, channels = problem.channels;
+    const std::ptrdiff_t here = std::ptrdiff_t(y) * width + x, pixels = size.pixels();
+    const float* own = problem.picture + here * channels;
+    const float per_frame = float(problem.bins - 1) / problem.last;
+    fill_with(histogram, problem.bins, 0.0f);
+    int count = 0;
+    for (int v = larger(y - reach, 0); v <= smaller(y + reach, size.height - 1); ++v) {
+        const float* close = closeness + (v - y + reach) * (2 * reach + 1) - x + reach;
+        for (int u = larger(x - reach, 0); u <= smaller(x + reach, width - 1); ++u) {
+            if (close[u] == 0.0f) continue;
+            const std::ptrdiff_t there = std::ptrdiff_t(v) * width + u;
+            const float* other = problem.picture + there * channels;
+            float off = 0.0f;
+            for (int c = 0; c < channels; ++c) off += (other[c] - own[c]) * (other[c] - own[c]);
+            const float root = 1.0f / (1.0f + off * problem.precision);
+            const float fourth = root * root * (root * root);
+            const float weight = close[u] * (fourth * fourth);
+            const float rise =
+                problem.slopes[there] * float(y - v) + problem.slopes[pixels + there] * float(x - u);
+            const float depth = smaller(larger(problem.depth[there] + rise, 0.0f), problem.last);
+            histogram[int(depth * per_frame + 0.5f)] += weight;
+            weights[count] = weight;
+            said[count++] = depth;
+        }
+    }
+    for (int b = 1; b < problem.bins; ++b) histogram[b] += histogram[b - 1];
+    const float half = 0.5f * histogram[problem.bins - 1];
+    int bin = 0;
+    while (histogram[bin] < half) ++bin;
+    const float median = float(bin) / per_frame, depth = problem.depth[here];
+    const float away = median - depth;
+    if (away <= problem.apart && -away <= problem.apart) return depth;
+    double total = 0.0, sum = 0.0;
+    for (int i = 0; i < count; ++i) {
+        const float off = said[i] - median;
+        if (off > problem.alike || -off > problem.alike) continue;
+        total += double(weights[i]), sum += double(weights[i]) * double(said[i]);
+    }
+    return total > 0.0 ? float(sum / total) : depth;
+}
+
+void consensus(const Consensus& problem, const float* closeness, Size size, float* out,
+               int threads) {
+    const std::size_t side = std::size_t(2 * problem.reach + 1);
+    for_row_blocks(size.height, 4, threads, [&](int, int first, int end) {
+        Buffer<float> histogram(std::size_t(problem.bins));
+        Buffer<float> weights(side * side), said(side * side);
+        for (int y = first; y < end; ++y) {
+            for (int x = 0; x < size.width; ++x) {
+                const std::ptrdiff_t here = std::ptrdiff_t(y) * size.width + x;
+                out[here] = problem.asked[here]
+                                ? settled(problem, closeness, size, y, x, histogram.data(),
+                                          weights.data(), said.data())
+                                : problem.depth[here];
+            }
+        }
+    });
+}
+
 void confine(const Confinement& how, int labels, int stride, float* cost, Size size, int threads) {
     Buffer<float> numbers(std::size_t(stride), 0.0f);
     for (int l = 0; l < stride; ++l) numbers[std::size_t(l)] = float(l);
@@ -274,6 +336,7 @@ void enter_explain(Kernels& table) {
     table.compare = compare;
     table.vote = vote;
     table.likeness = likeness;
+    table.consensus = consensus;
     table.confine = confine;
 }
 
