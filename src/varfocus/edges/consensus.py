@@ -11,8 +11,9 @@ own surface would be at p, along its slope, with a weight:
 focused on the nearest depth within a few pixels: there outlines are sharp, and what lies behind
 them is blurred, so smooth. m is the weighted median of the e_q. Where it is further from d_p than
 half the height of a jump, p takes the weighted mean of those e_q that are close to m; everywhere
-else nothing changes, to the last bit. As slopes go on, a steep or bent surface is no disagreement;
-and as every pixel has the same say, wires keep their depth by the pixels along them.
+else nothing changes, to the last bit. As slopes go on, a steep or bent surface is no disagreement.
+A wire is a minority wherever it is: where the colour of p is clearly likelier among the pixels of
+its own depth, however many they are, than among those of depth m, p stays.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ AROUND = 4
 
 SLOPE = 2
 """Pixels over which a slope is taken."""
+
+CLEAR, ENOUGH = 1.5, 15.0
+"""A pixel stays if its colour is so many times likelier among the pixels of its own depth, and
+these have so much weight."""
 
 BINS = 128
 """Into so many steps the range of focus is cut to find the median."""
@@ -174,7 +179,18 @@ def agreed(
     alike, apart = height, 0.5 * height
     if engine.accepts(index, picture):
         return kernels.consensus(
-            index, slopes, picture, asked, closeness, BINS, last, precision, alike, apart
+            index,
+            slopes,
+            picture,
+            asked,
+            closeness,
+            BINS,
+            last,
+            precision,
+            alike,
+            apart,
+            CLEAR,
+            ENOUGH,
         )
     rows, columns = np.nonzero(asked)
     own, depth = picture[rows, columns], index[rows, columns]
@@ -197,16 +213,22 @@ def agreed(
             rise = slopes[0, v, u] * np.float32(-y) + slopes[1, v, u] * np.float32(-x)
             there = np.clip(index[v, u] + rise, np.float32(0.0), np.float32(last))
             histogram[pixel, (there * per_frame + np.float32(0.5)).astype(np.intp)] += weight
-            said.append((there, weight))
-    total = np.cumsum(histogram, axis=1)
-    median = (total < np.float32(0.5) * total[:, -1:]).sum(axis=1).astype(np.float32) / per_frame
-    weights, sums = np.zeros((2, rows.size), np.float64)
-    for there, weight in said:
-        near = np.abs(there - median) <= np.float32(alike)
-        share = np.where(near, weight, np.float32(0.0)).astype(np.float64)
-        weights += share
-        sums += share * there
-    moves = (np.abs(median - depth) > np.float32(apart)) & (weights > 0)
+            said.append((there, weight, np.where(inside, closeness[i, j], np.float32(0.0))))
+    counted = np.cumsum(histogram, axis=1)
+    below = counted < np.float32(0.5) * counted[:, -1:]
+    median = below.sum(axis=1).astype(np.float32) / per_frame
+    room, total, sums, own_room, own_total = np.zeros((5, rows.size), np.float64)
+    for there, weight, close in said:
+        there, weight, close = (each.astype(np.float64) for each in (there, weight, close))
+        agrees = np.abs(there - median) <= np.float32(alike)
+        room += agrees * close
+        total += agrees * weight
+        sums += agrees * weight * there
+        ours = np.abs(there - depth) <= np.float32(alike)
+        own_room += ours * close
+        own_total += ours * weight
+    likelier = (own_room >= ENOUGH) & (own_total * room > CLEAR * total * own_room)
+    moves = (np.abs(median - depth) > np.float32(apart)) & ~likelier & (total > 0)
     out = index.copy()
-    out[rows[moves], columns[moves]] = (sums[moves] / weights[moves]).astype(np.float32)
+    out[rows[moves], columns[moves]] = (sums[moves] / total[moves]).astype(np.float32)
     return out

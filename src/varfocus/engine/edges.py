@@ -122,6 +122,8 @@ def consensus(
     precision: float,
     alike: float,
     apart: float,
+    clear: float,
+    enough: float,
 ) -> Float:
     """Return the depth after a round: `varfocus.edges.consensus.agreed`."""
     out = np.empty(index.shape, np.float32)
@@ -136,6 +138,8 @@ def consensus(
         precision,
         alike,
         apart,
+        clear,
+        enough,
         out,
         thread_count(),
     )

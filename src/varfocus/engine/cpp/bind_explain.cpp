@@ -104,7 +104,8 @@ void likeness(Planes<const float> picture, Image<const float> depth,
 
 void consensus(Image<const float> depth, Planes<const float> slopes, Planes<const float> picture,
                Image<const std::uint8_t> asked, Image<const float> closeness, int bins, float last,
-               float precision, float alike, float apart, Image<float> out, int threads) {
+               float precision, float alike, float apart, float clear, float enough,
+               Image<float> out, int threads) {
     const Size size = image_size(depth);
     const int channels = checked_count("channels", picture.shape(2), 1, 4);
     require_shape("picture", picture, size.height, size.width, channels);
@@ -120,10 +121,13 @@ void consensus(Image<const float> depth, Planes<const float> slopes, Planes<cons
     require_not_negative("precision", precision);
     require_not_negative("alike", alike);
     require_not_negative("apart", apart);
+    require_not_negative("clear", clear);
+    require_not_negative("enough", enough);
     threads = checked_threads(threads);
     const Consensus problem{depth.data(), slopes.data(), picture.data(), channels,
                             asked.data(), rows / 2,      bins,           last,
-                            precision,    alike,         apart};
+                            precision,    alike,         apart,          clear,
+                            enough};
     nb::gil_scoped_release release;
     kernels().consensus(problem, closeness.data(), size, out.data(), threads);
 }
@@ -180,7 +184,7 @@ void define_explain(nb::module_& m) {
           "threads"_a);
     m.def("consensus", &consensus, array("depth"), array("slopes"), array("picture"),
           array("asked"), array("closeness"), "bins"_a, "last"_a, "precision"_a, "alike"_a, "apart"_a,
-          array("out"), "threads"_a);
+          "clear"_a, "enough"_a, array("out"), "threads"_a);
     m.def("fill_depth", &fill_depth, array("d"), array("weight"), array("most"), "bend"_a, "step"_a,
           array("u"), array("v"), "iterations"_a, "threads"_a);
     m.def("confine", &confine, array("cost"), "labels"_a, array("low"), array("high"),

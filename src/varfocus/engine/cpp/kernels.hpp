@@ -304,6 +304,7 @@ struct Consensus {
     int reach, bins;
     float last;  // frame: depths lie between 0 and this
     float precision, alike, apart;
+    float clear, enough;  // how much likelier its own depth must be to stay, and its weight at least
 };
 // fill.cpp. All (H, W): a depth, what it is worth, and α₁ with the price of jumps.
 struct Filling {

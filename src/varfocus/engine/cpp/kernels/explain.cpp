@@ -249,7 +249,7 @@ void likeness(const Likeness& problem, const float* closeness, Size size, float*
 
 // The depth that the pixels around which look like this one agree on; its own, if that is close.
 float settled(const Consensus& problem, const float* closeness, Size size, int y, int x,
-              float* histogram, float* weights, float* said) {
+              float* histogram, float* closes, float* weights, float* said) {
     const int reach = problem.reach, width = size.width, channels = problem.channels;
     const std::ptrdiff_t here = std::ptrdiff_t(y) * width + x, pixels = size.pixels();
     const float* own = problem.picture + here * channels;
@@ -271,6 +271,7 @@ float settled(const Consensus& problem, const float* closeness, Size size, int y
                 problem.slopes[there] * float(y - v) + problem.slopes[pixels + there] * float(x - u);
             const float depth = smaller(larger(problem.depth[there] + rise, 0.0f), problem.last);
             histogram[int(depth * per_frame + 0.5f)] += weight;
+            closes[count] = close[u];
             weights[count] = weight;
             said[count++] = depth;
         }
@@ -282,12 +283,19 @@ float settled(const Consensus& problem, const float* closeness, Size size, int y
     const float median = float(bin) / per_frame, depth = problem.depth[here];
     const float away = median - depth;
     if (away <= problem.apart && -away <= problem.apart) return depth;
-    double total = 0.0, sum = 0.0;
+    double room = 0.0, total = 0.0, sum = 0.0, own_room = 0.0, own_total = 0.0;
     for (int i = 0; i < count; ++i) {
-        const float off = said[i] - median;
-        if (off > problem.alike || -off > problem.alike) continue;
-        total += double(weights[i]), sum += double(weights[i]) * double(said[i]);
+        const float off = said[i] - median, own_off = said[i] - depth;
+        if (off <= problem.alike && -off <= problem.alike) {
+            room += double(closes[i]), total += double(weights[i]);
+            sum += double(weights[i]) * double(said[i]);
+        }
+        if (own_off <= problem.alike && -own_off <= problem.alike) {
+            own_room += double(closes[i]), own_total += double(weights[i]);
+        }
     }
+    const bool likelier = own_total * room > double(problem.clear) * total * own_room;
+    if (own_room >= double(problem.enough) && likelier) return depth;
     return total > 0.0 ? float(sum / total) : depth;
 }
 
@@ -296,13 +304,13 @@ void consensus(const Consensus& problem, const float* closeness, Size size, floa
     const std::size_t side = std::size_t(2 * problem.reach + 1);
     for_row_blocks(size.height, 4, threads, [&](int, int first, int end) {
         Buffer<float> histogram(std::size_t(problem.bins));
-        Buffer<float> weights(side * side), said(side * side);
+        Buffer<float> closes(side * side), weights(side * side), said(side * side);
         for (int y = first; y < end; ++y) {
             for (int x = 0; x < size.width; ++x) {
                 const std::ptrdiff_t here = std::ptrdiff_t(y) * size.width + x;
                 out[here] = problem.asked[here]
                                 ? settled(problem, closeness, size, y, x, histogram.data(),
-                                          weights.data(), said.data())
+                                          closes.data(), weights.data(), said.data())
                                 : problem.depth[here];
             }
         }
