@@ -6,6 +6,7 @@ rendering of what hides what (`varfocus.edges.stage`), where that explains the f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,7 +68,7 @@ class Sharp:
 def with_borders(
     stack: FocusStack,
     index: Float,
-    alone: tuple[Float, Float, Float],
+    alone: Callable[[], tuple[Float, Float, Float]],
     model: Model,
     nearest: edges.End | None,
     canvas: Canvas,
@@ -84,8 +85,9 @@ def with_borders(
         Frames; at most 16 of them are decoded once more.
     index : ndarray of shape (H, W), float32
         Depth in frames.
-    alone : tuple of three ndarrays of shape (H, W), float32
-        Label of each pixel's own lowest cost, that cost, and C at `index`.
+    alone : callable
+        Returns three ndarrays of shape (H, W), float32: label of each pixel's own lowest cost, that
+        cost, and C at `index`. Called only if the stage is open.
     model : Model
         Gives the focus coordinate.
     nearest : {"first", "last"} or None
@@ -108,17 +110,16 @@ def with_borders(
     # Of the whole image the frames stay in memory; tiles are decoded as they are needed.
     held = None if canvas.side else frames_for_edges(stack, numbers)
 
-    def view(box: Box) -> tuple[list[NDArray[Any]], Float]:
+    def pictures(box: Box) -> list[NDArray[Any]]:
         if held is not None:
-            frames = [frame[box] for frame in held]
-        else:
-            frames = frames_for_edges(stack.window(*box), numbers)
-            canvas.release()
-        return frames, among(numbers, index[box])
+            return [frame[box] for frame in held]
+        frames = frames_for_edges(stack.window(*box), numbers)
+        canvas.release()
+        return frames
 
     brightest = 1.0
     if not np.issubdtype(stack.dtype, np.integer):
-        parts = (view(tile.inner)[0] for tile in canvas.tiles())
+        parts = (pictures(tile.inner) for tile in canvas.tiles())
         brightest = max(float(frame.max()) for frames in parts for frame in frames)
     scale = scale_for_edges(stack, brightest)
     drawn, outlines = None, dict[str, object]()
@@ -127,23 +128,30 @@ def with_borders(
         before = index
 
         def outline(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
-            frames = view(tile.outer)[0]
+            frames = pictures(tile.outer)
             part = edges.outlined(frames, scale, place, before[tile.outer], nearest, height)
             return part.index, part.moved
 
         index, moved = canvas.map("outlines", edges.OUTLINE_REACH, outline, progress, edges.GRID)
         drawn = Sharp(index, None)
         outlines = {"nearest_frame": nearest, "outlined_pixels": _count(moved, canvas)}
+    # Asked for again and again, in parts and as a whole.
+    shown = None if held is None else among(numbers, index)
+
+    def view(box: Box) -> tuple[list[NDArray[Any]], Float]:
+        return pictures(box), among(numbers, index[box]) if shown is None else shown[box]
+
     found = edges.survey(view, stack.shape, scale, x[numbers], canvas.side, progress)
     progress("edges", 1, 1)
     if isinstance(found, edges.Closed):
         ratio = {} if found.ratio is None else {"error_ratio": round(found.ratio, 3)}
         return drawn, {"open": False, "why": found.why, **ratio, **outlines}
     about = dict[str, object](open=True) | outlines
+    alone_at = alone()
 
     def work(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
         frames, within = view(tile.outer)
-        label, lowest, cost = (each[tile.outer] for each in alone)
+        label, lowest, cost = (each[tile.outer] for each in alone_at)
         before = index[tile.outer]
         rival = lone_wells(label, lowest, cost, before, model.step)
         part = edges.sharpen_part(frames, scale, within, found, among(numbers, rival))

@@ -177,7 +177,11 @@ def solve(
     sharpened, about_edges = None, dict[str, object](open=False, why="switched off")
     if chosen.edges == "auto":
         nearest = None if prepared.look is None else prepared.look.nearest
-        alone = (*found.alone(), cost)
+        at = cost
+
+        def alone() -> tuple[Float, Float, Float]:
+            return *found.alone(), at
+
         sharpened, about_edges = with_borders(stack, index, alone, model, nearest, canvas, progress)
     if sharpened is not None:
         canvas.drop(lead, index)  # and what lies beside the lead
@@ -202,7 +206,7 @@ def solve(
     canvas.drop(lead)
     return Estimate(
         index=index,
-        margin=margin,
+        lead=margin,
         trace=trace,
         sigma=sigma,
         known=known,
