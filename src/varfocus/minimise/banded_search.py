@@ -42,6 +42,9 @@ volumes to hold; where these lie on disk, they cost no memory."""
 LANE_GUARD = 16
 """Labels that guard each pixel's path costs in the kernel."""
 
+CACHE_LINE, PAGE = 64, 4096
+"""Bytes that a processor fetches at once, and that memory is handed out by."""
+
 NOTHING = np.empty((0, 0, 0), np.float32)
 """Stands for path costs at the border of the image, and for results that are not needed."""
 
@@ -106,13 +109,21 @@ def band_disk_bytes(shape: tuple[int, int], labels: int, bands: int) -> int:
     return 24 * padded(labels) * shape[1] * (bands - 1)
 
 
-def aligned(shape: tuple[int, ...]) -> Float:
+def aligned(shape: tuple[int, ...], line: int | None = None) -> Float:
     """Return an uninitialised float32 array that starts at a multiple of 64 bytes.
 
     Vectors that straddle two cache lines would take twice as long to load.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Its shape.
+    line : int, optional
+        Which cache line of a memory page it starts at, from 0 to 63; by default any.
     """
-    raw = np.empty(4 * math.prod(shape) + 64, np.uint8)
-    first = -raw.ctypes.data % 64
+    unit = CACHE_LINE if line is None else PAGE
+    raw = np.empty(4 * math.prod(shape) + unit + CACHE_LINE * (line or 0), np.uint8)
+    first = -raw.ctypes.data % unit + CACHE_LINE * (line or 0)
     return raw[first : first + 4 * math.prod(shape)].view(np.float32).reshape(shape)
 
 
