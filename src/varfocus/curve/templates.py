@@ -328,5 +328,5 @@ def choose_axis(axes: Sequence[Coordinate], v: Float) -> Bank:
             groups[-1] += (axis,)
         else:
             groups.append((axis,))
-    fits = [fit for group in groups for fit in _fit_banks(group, v, FEW_EXPONENTS, 3)]
-    return min(fits, key=lambda fit: fit.misfit)
+    fits = engine.side_by_side(lambda group: _fit_banks(group, v, FEW_EXPONENTS, 3), groups)
+    return min((fit for group in fits for fit in group), key=lambda fit: fit.misfit)
