@@ -75,10 +75,10 @@ OPERATIONS: dict[str, Callable[[tuple[Any, ...]], int]] = {
     "screened_poisson": lambda x: int(x[0].size * (5 * math.log2(x[0].shape[1]) + 20 + 13)),
     # Two smoothings, one of the frame and one of either contrast.
     "two_scales": lambda x: x[0].size * (6 * len(x[2]) + 22) + x[0][..., 0].size * 12 * len(x[3]),
-    "best_match": lambda x: 2 * x[0].size * x[1].shape[1],
+    "best_match": lambda x: 2 * x[0].size * x[2].shape[1],
     "explained": lambda x: 2 * x[0].size * x[1].shape[1],
-    # Per pixel of x[9]: products with the bank, projection on the basis, a logarithm per label.
-    "cost": lambda x: x[9][..., 0].size * (2 * x[2].size + 2 * x[1].size + 24 * x[2].shape[3]),
+    # Per pixel of x[10]: products with the bank, projection on the basis, a logarithm per label.
+    "cost": lambda x: x[10][..., 0].size * (2 * x[2].size + 2 * x[1].size + 24 * x[10].shape[2]),
     # Four paths with eight operations per label.
     "semi_global": lambda x: 4 * 8 * x[0].size,
     "lowest": lambda x: x[0].size,

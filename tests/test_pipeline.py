@@ -15,6 +15,7 @@ from varfocus.errors import (
     TooLargeError,
     VarfocusWarning,
 )
+from varfocus.methods import paper
 from varfocus.methods.paper import fitting_degree
 from varfocus.params import Params
 from varfocus.pipeline import out_of_range, run
@@ -523,3 +524,18 @@ def test_frames_are_not_held_beyond_a_limit(scene8, monkeypatch):
     frames = [_Counted(pixels) for pixels in scene8.frames]
     result = run(FocusStack(frames), Params.from_keywords("robust", align="none"))
     assert result.stack.frames[0] is frames[0]
+
+
+@pytest.mark.parametrize("asked", ["confidence", "fused"])
+def test_the_lead_of_a_depth_is_made_when_it_is_needed(scene, monkeypatch, asked):
+    made = []
+    margin = paper._margin
+    monkeypatch.setattr(paper, "_margin", lambda *given: made.append(1) or margin(*given))
+    result = varfocus.reconstruct(scene.frames, "paper")
+    assert result.depth.shape == result.index.shape
+    assert not made
+    for name in (asked, "confidence", "fused"):
+        assert getattr(result, name) is not None
+        assert len(made) == 1
+    # What it is made of is let go: it would take memory for as long as the result lives.
+    assert result.products.found.lead._make is None

@@ -133,10 +133,12 @@ class OnDemand:
     def confidence(self) -> Float:
         """Probability of an error below one frame; 0 where pixels do not count."""
         weights = CONFIDENCE_WEIGHTS[self.params.method]
+        with engine.use_threads(self.threads):
+            margin = self.found.margin
 
         def work(tile: Tile, _: Progress) -> tuple[Float]:
             flatness = depth.flatness(self._index(tile))
-            likely = depth.confidence(self.found.margin[tile.outer], flatness, weights)
+            likely = depth.confidence(margin[tile.outer], flatness, weights)
             if self.found.heard is not None:
                 likely *= self.found.heard[tile.outer]
             return (self._counting(likely, tile, 0.0),)
@@ -185,6 +187,8 @@ class OnDemand:
     def _picture(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
         colour = len(self.stack.frames[0].shape) == 3
         levels = level_count(math.prod(self.stack.shape))
+        with engine.use_threads(self.threads):
+            _ = self.found.margin  # what it is made of takes memory that fusing needs
 
         def work(tile: Tile, listen: Progress) -> tuple[NDArray[Any], NDArray[np.uint16]]:
             part, index = self.stack.window(*tile.outer), self._index(tile)

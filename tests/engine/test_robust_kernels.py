@@ -95,8 +95,25 @@ def test_template_products(seed, widths, count, n, pixels, thread_count):
     np.testing.assert_allclose(chosen, best, rtol=1e-4, atol=1e-4)
 
 
-def model_of(n, count, noise=(0.5, 0.3)):
-    axis = coordinate.frames(n)
+@given(seeds, st.integers(1, 4), labels, st.integers(2, 12), st.integers(1, 70), threads)
+def test_products_on_an_axis_and_on_its_mirror_image(seed, widths, count, n, pixels, thread_count):
+    rng = np.random.default_rng(seed)
+    bank = rng.standard_normal((widths, count, n)).astype(np.float32)
+    v = rng.standard_normal((n, pixels)).astype(np.float32)
+    with engine.use_threads(thread_count):
+        both = templates.best_matches(bank, v)
+    with engine.switched_off():
+        expected = templates.best_matches(bank, v)
+    mirrored = bank[:, ::-1, ::-1]
+    for ours, theirs, seen in zip(both, expected, (bank, mirrored), strict=True):
+        np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-4, atol=1e-4)
+        chosen = np.einsum("pk,kp->p", seen[ours[1], ours[2]], v)
+        np.testing.assert_allclose(chosen, ours[0], rtol=1e-4, atol=1e-4)
+
+
+def model_of(n, count, noise=(0.5, 0.3), mirrored=True):
+    """Return a model on an axis that is its own mirror image, or on one that is not."""
+    axis = coordinate.frames(n) if mirrored else coordinate.position(np.arange(n) ** 1.1)
     unit = max(n / 12, 1.0)  # wide enough for many frames to be compressed
     banks = tuple(
         templates.Bank(axis, p, unit * np.geomspace(w, 2 * w, 3), 0.1)
@@ -105,20 +122,21 @@ def model_of(n, count, noise=(0.5, 0.3)):
     return Model(axis, banks, noise, count, 1.7, 1.0)
 
 
-def some_search(seed, shape, n, count, bands=1):
+def some_search(seed, shape, n, count, bands=1, mirrored=True):
     """Return the same search on the kernels and in array code."""
     rng = np.random.default_rng(seed)
     contrast = rng.integers(30000, 41000, (2 * n, *shape)).astype(np.uint16)  # about 2⁻¹¹ to 1
     lost = rng.random(shape, np.float32)
     ends = np.linspace(1.0, 0.0, count, dtype=np.float32)
     jump = rng.uniform(0.2, 1.0, shape).astype(np.float32)
-    how = (model_of(n, count), lost, ends, 0.15, jump)
+    how = (model_of(n, count, mirrored=mirrored), lost, ends, 0.15, jump)
     return OnKernels(contrast, *how, None, bands), lambda: Search(decoded(contrast), *how)
 
 
-@given(seeds, shapes, st.one_of(st.integers(3, 12), st.just(60)), labels, threads)
-def test_cost_and_what_is_read_off_it(seed, shape, n, count, thread_count):
-    fast, make_exact = some_search(seed, shape, n, count)
+@given(seeds, shapes, st.one_of(st.integers(3, 12), st.just(60)), labels, threads, st.booleans())
+def test_cost_and_what_is_read_off_it(seed, shape, n, count, thread_count, mirrored):
+    fast, make_exact = some_search(seed, shape, n, count, mirrored=mirrored)
+    assert bool(fast._even) == mirrored
     with engine.use_threads(thread_count):
         start = fast.start()
         label = np.random.default_rng(seed).uniform(0, count - 1, shape).astype(np.float32)
@@ -196,22 +214,41 @@ def test_bands_are_as_many_as_memory_demands():
         assert band_count((1, 1), n, count, 0, on_disk) == 1
 
 
-@pytest.mark.parametrize("n", [48, 200])
-def test_templates_of_many_frames_are_combinations_of_fewer_curves(n):
-    axis = coordinate.frames(n)
-    banks = tuple(
-        templates.Bank(axis, 2.0, np.geomspace(w, 2 * w, 5), 0.1) for w in (n / 12, n / 9)
+def rebuilt(basis, bank, even, given, n):
+    """Return the templates that a kernel is told by `compressed`."""
+    if basis.size == 0:
+        halves = [templates.folded(row) for row in np.eye(n)]
+        basis = np.stack([np.transpose(halves) if even else np.eye(n)] * len(bank))
+    told = np.einsum("swrl,srk->swlk", bank, basis)[:, :, :given]
+    sign = np.where(np.arange(bank.shape[2]) < even, 1, -1)[:, None]
+    seen_backwards = np.einsum("swrl,srk->swlk", bank, sign * basis)[:, :, :given]
+    return told, seen_backwards
+
+
+@pytest.mark.parametrize("mirrored", [True, False])
+@pytest.mark.parametrize("n", [7, 8, 48, 200])
+def test_templates_are_combinations_of_few_curves(n, mirrored):
+    count, axis = (
+        129,
+        coordinate.frames(n) if mirrored else coordinate.position(np.arange(n) ** 1.1),
     )
-    model = Model(axis, banks, (1.0, 1.0), 129, 1.0, 1.0)
-    basis, bank = compressed(model)
-    assert basis.shape[1] < 0.8 * n
-    for scale in (0, 1):
-        rebuilt = np.einsum("wrl,rk->wlk", bank[scale], basis[scale])[:, :129]
-        off = np.linalg.norm(rebuilt - banks[scale].templates(129), axis=2)
-        assert off.max() < 3e-5
-    assert compressed(model_of(12, 41))[0].size == 0
-    assert compressed(model_of(60, 41))[0].flags.c_contiguous
-    assert compressed(model_of(60, 41))[0].size > 0
+    unit = abs(axis.x[-1]) / 12
+    banks = tuple(
+        templates.Bank(axis, 2.0, np.geomspace(w, 2 * w, 5), 0.1) for w in (unit, 1.4 * unit)
+    )
+    model = Model(axis, banks, (1.0, 1.0), count, 1.0, 1.0)
+    basis, bank, even = compressed(model)
+    assert basis.flags.c_contiguous
+    assert (basis.size > 0) == (n >= 48)
+    assert basis.shape[1] < 0.85 * n
+    assert bool(even) == mirrored
+    given = (count + 1) // 2 if mirrored else count
+    told, backwards = rebuilt(basis, bank, even, given, n)
+    full = np.stack([bank.templates(count) for bank in model.banks])
+    assert np.linalg.norm(told - full[:, :, :given], axis=-1).max() < 3e-5
+    if mirrored:
+        last = full[:, :, ::-1][:, :, :given]
+        assert np.linalg.norm(backwards - last, axis=-1).max() < 3e-5
 
 
 def window_problem(seed, shape, count, step=0.25):
@@ -340,13 +377,20 @@ def test_bad_arguments_are_refused_by_the_kernels_themselves():
     for call in (
         lambda: kernels.two_scales(frame, 1.0, taps[:0], taps, *[whole] * 2, *[image] * 3, 1),
         lambda: kernels.two_scales(frame[:3], 1.0, taps, taps, *[whole] * 2, *[image] * 3, 1),
-        lambda: kernels.best_match(volume, image, ends, np.zeros(32, np.int32), 1),
+        lambda: kernels.best_match(volume, 0, image, image, np.zeros((4, 5), np.int32), 1),
         lambda: kernels.explained(np.zeros((1, 2, 4), np.float32), image, image, 1),
-        lambda: kernels.cost(planes, NOTHING, bank, noise, ends, 1.0, 40, image, 0, volume, 1),
-        lambda: kernels.cost(planes, NOTHING, bank, noise, ends, 1.0, 20, image, 1, volume, 1),
-        lambda: kernels.cost(planes, NOTHING, bank, 0 * noise, ends, 1.0, 20, image, 0, volume, 1),
-        lambda: kernels.cost(planes[:5], NOTHING, bank, noise, ends, 1.0, 20, image, 0, volume, 1),
-        lambda: kernels.cost(planes, edge, bank, noise, ends, 1.0, 20, image, 0, volume, 1),
+        lambda: kernels.cost(planes, NOTHING, bank, 0, noise, ends, 1.0, 40, image, 0, volume, 1),
+        lambda: kernels.cost(planes, NOTHING, bank, 0, noise, ends, 1.0, 20, image, 1, volume, 1),
+        lambda: kernels.cost(
+            planes, NOTHING, bank, 0, 0 * noise, ends, 1.0, 20, image, 0, volume, 1
+        ),
+        lambda: kernels.cost(
+            planes[:5], NOTHING, bank, 0, noise, ends, 1.0, 20, image, 0, volume, 1
+        ),
+        lambda: kernels.cost(planes, edge, bank, 0, noise, ends, 1.0, 20, image, 0, volume, 1),
+        lambda: kernels.cost(planes, NOTHING, bank, 1, noise, ends, 1.0, 20, image, 0, volume, 1),
+        lambda: kernels.cost(planes, NOTHING, bank, 2, noise, ends, 1.0, 20, image, 0, volume, 1),
+        lambda: kernels.cost(planes, NOTHING, bank, 4, noise, ends, 1.0, 40, image, 0, volume, 1),
         lambda: kernels.semi_global(odd, 0.1, image, 0, False, NOTHING, NOTHING, NOTHING, 1),
         lambda: kernels.semi_global(volume, 0.1, image, 1, False, NOTHING, total, NOTHING, 1),
         lambda: kernels.semi_global(volume, 0.1, image, 0, False, edge, total, NOTHING, 1),

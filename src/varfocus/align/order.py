@@ -95,8 +95,8 @@ def best_order(signatures: NDArray[np.float32]) -> tuple[list[int], float]:
     ratio : float
         Below `DOUBTFUL` the given order is doubtful. 1 if it is as short as any path found.
     """
-    n = len(signatures)
-    usual = [k for k in range(n) if k not in set(strange(signatures))]
+    n, odd = len(signatures), set(strange(signatures))
+    usual = [k for k in range(n) if k not in odd]
     if len(usual) < FEWEST:
         return list(range(n)), 1.0
     D = _distances(signatures[usual])
@@ -115,8 +115,7 @@ def best_order(signatures: NDArray[np.float32]) -> tuple[list[int], float]:
         path, ratio = given, 1.0
     if np.corrcoef(path, given)[0, 1] < 0:
         path = path[::-1]
-    rest = [k for k in range(n) if k not in set(usual)]
-    return [usual[k] for k in path] + rest, float(ratio)
+    return [usual[k] for k in path] + sorted(odd), float(ratio)
 
 
 def strange(signatures: NDArray[np.float32]) -> list[int]:
@@ -198,7 +197,7 @@ def _improved(D: NDArray[np.float64], path: list[int]) -> list[int]:
 def _moved_one(D: NDArray[np.float64], path: list[int]) -> list[int] | None:
     """Return the path with one frame put elsewhere, if that shortens it."""
     length = _length(D, path)
-    for k in range(len(path)):
+    for k in _worth_moving(D, np.array(path), length):
         rest = np.array(path[:k] + path[k + 1 :])
         here = path[k]
         joins = np.empty(len(path))
@@ -208,3 +207,23 @@ def _moved_one(D: NDArray[np.float64], path: list[int]) -> list[int] | None:
         if _length(D, rest.tolist()) + joins[place] < length - 1e-9:
             return [*rest[:place].tolist(), here, *rest[place:].tolist()]
     return None
+
+
+def _worth_moving(
+    D: NDArray[np.float64], path: NDArray[np.intp], length: float
+) -> NDArray[np.intp]:
+    """Return which frames of a path may be better off elsewhere, all of them looked at at once."""
+    n = len(path)
+    own = D[path][:, path]
+    steps = np.diagonal(own, 1)
+    # Removing frame k saves the steps to and from it, and costs one past it.
+    saved = np.append(steps, 0.0) + np.append(0.0, steps)
+    saved[1:-1] -= np.diagonal(own, 2)
+    # [k, i]: frame k put before the first one, between i − 1 and i, after the last one.
+    joins = np.empty((n, n + 1))
+    joins[:, 0], joins[:, -1] = own[:, 0], own[:, -1]
+    joins[:, 1:-1] = own[:, :-1] + own[:, 1:] - steps
+    k = np.arange(n)
+    joins[k, k] = joins[k, k + 1] = np.inf  # where it is
+    slack = 1e-12 * length  # of rounding
+    return np.flatnonzero(joins.min(axis=1) - saved < slack - 1e-9)

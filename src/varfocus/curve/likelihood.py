@@ -18,12 +18,14 @@ computed by itself.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus import engine
 from varfocus.curve import coordinate, templates
 from varfocus.curve.coordinate import Coordinate
 from varfocus.curve.cubic import steepest_curvature
@@ -142,22 +144,22 @@ def learn(
     samples = [_contrasty(curves(scale, *some)) for scale in range(scales)]
     # The coarsest scale is the least noisy one: it shows best on which axis peaks are symmetric.
     axis = focus_axis(samples[-1], wanted, focus)
-    banks = [templates.fit_bank(axis, sample) for sample in samples]
+    banks = engine.side_by_side(lambda sample: templates.fit_bank(axis, sample), samples)
     count = labels or coordinate.label_count(axis.n, banks[-1].peak_width)
-    noise = []
-    cost: Float | None = None
-    for scale, bank in enumerate(banks):
+
+    def wells(scale: int) -> tuple[float, Float]:
         v = templates.centred(curves(scale, *more))
         energy = np.sum(v * v, axis=0)
-        S = templates.explained(bank.templates(count), v)
-        noise.append(noise_level(energy, S))
-        nats = log_ratio(energy, S, noise[-1])
-        cost = nats if cost is None else cost + nats
-    assert cost is not None  # there is at least one scale
+        S = templates.explained(banks[scale].templates(count), v)
+        noise = noise_level(energy, S)
+        return noise, log_ratio(energy, S, noise)
+
+    noise, nats = zip(*engine.side_by_side(wells, range(scales)), strict=True)
+    cost: Float = functools.reduce(np.add, nats)
     well = float(-cost.min(axis=0).mean(dtype=np.float64))
     step = (axis.n - 1) / (count - 1)
     bend = float(np.percentile(steepest_curvature(cost), 90)) / (well * step**2)
-    return Model(axis, tuple(banks), tuple(noise), count, well, bend)
+    return Model(axis, tuple(banks), noise, count, well, bend)
 
 
 def cost_volume(contrast: Float, model: Model) -> Float:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ from varfocus.curve import coordinate
 from varfocus.curve.coordinate import Coordinate, label_frames
 
 Float = NDArray[np.float32]
+Real = TypeVar("Real", np.float32, np.float64)
+Match: TypeAlias = tuple[Float, NDArray[np.intp], NDArray[np.intp]]
 
 EXPONENTS = (0.75, 1.0, 1.5, 2.0, 3.0, 6.0, 16.0)
 """Shapes to choose from, Lorentzian to nearly Gaussian."""
@@ -135,7 +138,7 @@ def explained(templates: Float, v: Float) -> Float:
     return best
 
 
-def best_match(templates: Float, v: Float) -> tuple[Float, NDArray[np.intp], NDArray[np.intp]]:
+def best_match(templates: Float, v: Float) -> Match:
     """Return max_{w,l} ⟨T_{l,w}, v⟩ of each curve, and at which width and label it is.
 
     Parameters
@@ -152,7 +155,7 @@ def best_match(templates: Float, v: Float) -> tuple[Float, NDArray[np.intp], NDA
     """
     if engine.accepts(templates, v):
         best, number = engine.best_match(templates, v)
-        return best, *np.divmod(number.astype(np.intp), templates.shape[1])
+        return best[0], *np.divmod(number[0].astype(np.intp), templates.shape[1])
     best = np.full(v.shape[1], -np.inf, np.float32)
     width, label = np.zeros((2, v.shape[1]), np.intp)
     for w, of_width in enumerate(templates):
@@ -163,6 +166,68 @@ def best_match(templates: Float, v: Float) -> tuple[Float, NDArray[np.intp], NDA
         best = np.where(better, value, best)
         width, label = np.where(better, w, width), np.where(better, at, label)
     return best, width, label
+
+
+def best_matches(templates: Float, v: Float) -> tuple[Match, Match]:
+    """Return `best_match` on an axis and on its mirror image, for the work of one of them.
+
+    On the mirrored axis, whose x(k) is −x(n−1−k) of the other one, label l has the template of
+    label L−1−l seen backwards. With even and odd halves of curve and template, both products follow
+    from the same two: ⟨T, v⟩ = ⟨T₊, v₊⟩ + ⟨T₋, v₋⟩, and the difference.
+
+    Parameters
+    ----------
+    templates : ndarray of shape (W, L, n), float32
+        Unit templates on the axis.
+    v : ndarray of shape (n, P), float32
+        Curves of P pixels, their mean over frames removed.
+
+    Returns
+    -------
+    tuple of two matches
+        As of `best_match`; on the mirrored axis the last label of equals.
+    """
+    if not engine.accepts(templates, v):
+        return best_match(templates, v), best_match(templates[:, ::-1, ::-1], v)
+    labels, n = templates.shape[1:]
+    best, number = engine.best_match(folded_templates(templates), folded(v), even_half(n))
+    width, label = np.divmod(number.astype(np.intp), labels)
+    return (best[0], width[0], label[0]), (best[1], width[1], labels - 1 - label[1])
+
+
+def even_half(n: int) -> int:
+    """Return how many numbers describe the even half of a curve of n numbers."""
+    return (n + 1) // 2
+
+
+def folded(v: NDArray[Real]) -> NDArray[Real]:
+    """Return the even halves of curves, then the odd ones.
+
+    Parameters
+    ----------
+    v : ndarray of shape (n, …)
+        Curves.
+
+    Returns
+    -------
+    ndarray of shape (n, …)
+        v(k) + v(n−1−k) for k < n/2, the number in the middle alone if there is one, and
+        v(k) − v(n−1−k) from the middle outwards.
+    """
+    even, backwards = even_half(len(v)), v[::-1]
+    halves = np.concatenate([(v + backwards)[:even], (backwards - v)[even:]])
+    if len(v) % 2:
+        halves[even - 1] = v[even - 1]
+    return halves
+
+
+def folded_templates(templates: NDArray[Real]) -> NDArray[Real]:
+    """Return templates ``(…, n)`` whose products with `folded` curves are those of plain ones."""
+    halves = folded(np.moveaxis(templates, -1, 0))
+    halves *= np.asarray(0.5, halves.dtype)
+    if len(halves) % 2:
+        halves[even_half(len(halves)) - 1] *= 2.0
+    return np.moveaxis(halves, 0, -1)
 
 
 def centred(curves: Float) -> Float:
@@ -192,26 +257,36 @@ def fit_bank(
     Bank
         With its misfit.
     """
-    x = axis.x
+    return _fit_banks((axis,), v, exponents, widths)[0]
+
+
+def _fit_banks(
+    axes: tuple[Coordinate, ...], v: Float, exponents: Sequence[float], widths: int
+) -> list[Bank]:
+    """Return `fit_bank` of an axis and, if there are two, of its mirror image."""
+    x = axes[0].x
     narrow, wide = 0.3 * np.median(np.abs(np.diff(x))), 0.5 * abs(x[-1] - x[0])
     trial = np.geomspace(narrow, max(wide, 2.0 * narrow), TRIAL_WIDTHS)
     energy = np.sum(v * v, axis=0)
-    fits = []
+    fits: list[list[Bank]] = [[] for _ in axes]
     for exponent in exponents:
-        chosen = _common_widths(make_templates(axis, exponent, trial, TRIAL_LABELS), trial, v)
-        grid = np.geomspace(*chosen, widths)
-        best, _, _ = best_match(make_templates(axis, exponent, grid, TRIAL_LABELS), v)
-        share = np.maximum(best, 0.0) ** 2 / energy
-        misfit = 1.0 - float(np.mean(share, dtype=np.float64))
-        fits.append(Bank(axis, exponent, grid, misfit))
-    return min(fits, key=lambda fit: fit.misfit)
+        tried = make_templates(axes[0], exponent, trial, TRIAL_LABELS)
+        matches = best_matches(tried, v) if len(axes) > 1 else (best_match(tried, v),)
+        for axis, (_, width, label), found in zip(axes, matches, fits, strict=True):
+            grid = np.geomspace(*_common_widths(width, label, trial), widths)
+            best, _, _ = best_match(make_templates(axis, exponent, grid, TRIAL_LABELS), v)
+            share = np.maximum(best, 0.0) ** 2 / energy
+            misfit = 1.0 - float(np.mean(share, dtype=np.float64))
+            found.append(Bank(axis, exponent, grid, misfit))
+    return [min(found, key=lambda fit: fit.misfit) for found in fits]
 
 
-def _common_widths(templates: Float, widths: NDArray[np.float64], v: Float) -> tuple[float, float]:
+def _common_widths(
+    width: NDArray[np.intp], label: NDArray[np.intp], widths: NDArray[np.float64]
+) -> tuple[float, float]:
     """Return the quantiles of the width of the best template over curves that peak inside."""
-    _, width, label = best_match(templates, v)
-    margin = templates.shape[1] // 8
-    inside = (label > margin) & (label < templates.shape[1] - 1 - margin)
+    margin = TRIAL_LABELS // 8
+    inside = (label > margin) & (label < TRIAL_LABELS - 1 - margin)
     counted = width[inside] if inside.sum() >= 50 else width
     histogram = np.bincount(counted, minlength=len(widths))
     # Widths lie on a grid; quantiles between its points need the histogram's linear interpolation.
@@ -247,4 +322,11 @@ def choose_axis(axes: Sequence[Coordinate], v: Float) -> Bank:
     Bank
         The one of least misfit.
     """
-    return min((fit_bank(axis, v, FEW_EXPONENTS, 3) for axis in axes), key=lambda fit: fit.misfit)
+    groups: list[tuple[Coordinate, ...]] = []
+    for axis in axes:
+        if groups and len(groups[-1]) == 1 and np.array_equal(axis.x, -groups[-1][0].x[::-1]):
+            groups[-1] += (axis,)
+        else:
+            groups.append((axis,))
+    fits = engine.side_by_side(lambda group: _fit_banks(group, v, FEW_EXPONENTS, 3), groups)
+    return min((fit for group in fits for fit in group), key=lambda fit: fit.misfit)

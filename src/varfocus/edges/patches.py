@@ -51,7 +51,7 @@ class Scene:
 def as_scene(
     frames: list[NDArray[Any]],
     scale: float,
-    index: Float,
+    blur: Float,
     measured: BlurScale,
     near_first: bool,
     constants: EdgeConstants = FITTED,
@@ -64,8 +64,8 @@ def as_scene(
         Frames.
     scale : float
         What maps them to [0, 1].
-    index : ndarray of shape (H, W), float32
-        Depth in frames.
+    blur : ndarray of shape (H, W), float32
+        Depth in pixels of blur σ from the first frame on: `in_blur`.
     measured : BlurScale
         Their blur.
     near_first : bool
@@ -74,7 +74,6 @@ def as_scene(
         What decides.
     """
     position = measured.position
-    blur = np.interp(index, np.arange(len(frames)), position).astype(np.float32)
     if not near_first:
         frames, blur = frames[::-1], np.float32(position[-1]) - blur
         position = position[-1] - position[::-1]
@@ -84,6 +83,12 @@ def as_scene(
             chosen.append(k)
     kept = [frames[k] for k in chosen]
     return Scene(kept, scale, position[chosen], blur, measured.noise, constants)
+
+
+def in_blur(measured: BlurScale, index: Float) -> Float:
+    """Turn depth in frames into depth in pixels of blur from the first frame on."""
+    position = measured.position
+    return np.interp(index, np.arange(position.size), position).astype(np.float32)
 
 
 def to_frames(measured: BlurScale, blur: Float, near_first: bool) -> Float:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from varfocus import engine
 from varfocus.canvas.tiles import Box
 from varfocus.edges.constants import BLURS, RANGES, SAMPLE_WINDOW, SAMPLES
 from varfocus.edges.render import Float, convolved, kernel
@@ -80,10 +81,12 @@ def blur_scale(
         None if there are too few pixels.
     """
     unit = np.abs(x - x[0]) / abs(x[-1] - x[0])
-    samples = []
-    for part in parts:
+
+    def sampled(part: Part) -> tuple[Float, Float, NDArray[np.intp]]:
         label = np.clip(np.rint(part.index), 0, len(part.frames) - 1).astype(np.intp)
-        samples.append(_sampled(part.frames, scale, label, part.clear, count // len(parts)))
+        return _sampled(part.frames, scale, label, part.clear, count // len(parts))
+
+    samples = engine.side_by_side(sampled, parts)
     blurred, measured = (
         np.concatenate(each, axis=1) for each in list(zip(*samples, strict=True))[:2]
     )

@@ -58,8 +58,7 @@ def find_sides(blur: Float, constants: EdgeConstants = FITTED) -> Sides | None:
     """
     steep = np.zeros(blur.shape, bool)
     for axis in (0, 1):
-        rise = ndimage.correlate1d(blur, [-1.0, 0.0, 1.0], axis=axis, mode="nearest")
-        steep |= np.abs(rise) > constants.steep
+        steep |= np.abs(_rise(blur, axis)) > constants.steep
     if not steep.any():
         return None
     low, high = extent(blur, JUMP_WINDOW)
@@ -82,6 +81,16 @@ def find_sides(blur: Float, constants: EdgeConstants = FITTED) -> Sides | None:
         for reach in (constants.asked, constants.continues)
     )
     return Sides(near, far, is_near, asks, zone)
+
+
+def _rise(blur: Float, axis: int) -> Float:
+    """Return how much higher the next pixel along an axis is than the one before; ends repeat."""
+    along = np.moveaxis(blur, axis, 0)
+    rise = np.empty_like(blur)
+    out = np.moveaxis(rise, axis, 0)
+    np.subtract(along[2:], along[:-2], out=out[1:-1])
+    out[0], out[-1] = along[1 % len(along)] - along[0], along[-1] - along[-min(2, len(along))]
+    return rise
 
 
 def hopeful(blur: Float, rival: Float, constants: EdgeConstants = FITTED) -> Sides:

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.edges.constants import FITTED, HALO, ROUNDS, EdgeConstants
-from varfocus.edges.patches import as_scene, occupied_tiles, to_frames
+from varfocus.edges.patches import as_scene, in_blur, occupied_tiles, to_frames
 from varfocus.edges.render import Float
 from varfocus.edges.sides import Mask, find_sides, hopeful
-from varfocus.edges.survey import JUMP_REACH, Closed, Occlusion, jumps, survey
+from varfocus.edges.survey import JUMP_REACH, Closed, Occlusion, survey
 from varfocus.edges.vote import reach_of_votes, vote
 
 PART_REACH = JUMP_REACH + 2 * ROUNDS * (HALO[1] + reach_of_votes())
@@ -127,13 +127,15 @@ def sharpen_part(
         Right up to `PART_REACH` pixels from where the part was cut.
     """
     measured, near_first = found.blur, found.near_first
-    scene = as_scene(frames, scale, index, measured, near_first, constants)
-    sides = found.jumps or jumps(frames, index, scale, measured, constants)
+    blur = in_blur(measured, index)
+    scene = as_scene(frames, scale, blur, measured, near_first, constants)
+    sides = found.jumps or find_sides(blur, constants)
     if sides is not None and not near_first:
         sides = sides.turned(np.float32(measured.position[-1]))
     start = scene.blur
     if rival is not None:
-        other = as_scene(frames, scale, rival, measured, near_first, constants).blur
+        other = in_blur(measured, rival)
+        other = as_scene(frames, scale, other, measured, near_first, constants).blur
         hopes = hopeful(scene.blur, other, constants)
         hopes = vote(scene, hopes, occupied_tiles(hopes.asks), ROUNDS)
         scene = replace(scene, blur=np.where(hopes.is_near, hopes.near, scene.blur))

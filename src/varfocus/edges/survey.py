@@ -36,7 +36,14 @@ from varfocus.edges.constants import (
     EdgeConstants,
 )
 from varfocus.edges.judge import judge, plain_error
-from varfocus.edges.patches import Scene, as_scene, cut_patch, occupied_tiles, on_threads
+from varfocus.edges.patches import (
+    Scene,
+    as_scene,
+    cut_patch,
+    in_blur,
+    occupied_tiles,
+    on_threads,
+)
 from varfocus.edges.render import Float
 from varfocus.edges.scale import BlurScale, Part, blur_scale, few_windows, sample_windows
 from varfocus.edges.sides import Mask, Sides, extent, find_sides, within
@@ -51,6 +58,9 @@ TRIAL_REACH = JUMP_REACH + TRIAL_ROUNDS * (HALO[1] + reach_of_votes())
 
 View: TypeAlias = Callable[[Box], tuple[list[NDArray[Any]], Float]]
 """Gives the frames, n of shape ``(h, w, C)``, and the depth in frames of a part of the image."""
+
+Jumps: TypeAlias = tuple[Sides, Float]
+"""The jumps of a part of the image, and its depth in pixels of blur from the first frame on."""
 
 Place: TypeAlias = tuple[Box, float]
 """The tested pixels of a tile, and the heights of their jumps added up."""
@@ -203,7 +213,7 @@ def try_both_ends(
         return NO_JUMPS
     sums = trials.sums(measured, [box for box, _ in places], whole, TRIAL_ROUNDS)
     first, last = (_ratio([pair[order] for pair in sums]) for order in (0, 1))
-    return Trial(measured, (first, last), whole)
+    return Trial(measured, (first, last), None if whole is None else whole[0])
 
 
 @dataclass(frozen=True)
@@ -218,13 +228,15 @@ class _Trials:
 
     def places(
         self, measured: BlurScale, progress: Progress = silent
-    ) -> tuple[list[Place], Sides | None]:
+    ) -> tuple[list[Place], Jumps | None]:
         """Return some tiles with jumps, and all jumps if the image is looked at in one piece."""
         pieces = tiles(self.shape, self.side, JUMP_REACH, GRID)
         places: list[Place] = []
-        sides = None
+        found = None
         for piece in track(pieces, "edges", len(pieces), progress):
-            sides = jumps(*self.view(piece.outer), self.scale, measured, self.constants)
+            blur = in_blur(measured, self.view(piece.outer)[1])
+            sides = find_sides(blur, self.constants)
+            found = None if sides is None else (sides, blur)
             if sides is not None:
                 top, left = (s.start for s in piece.inner)
                 asks, height = sides.asks[piece.within], (sides.far - sides.near)[piece.within]
@@ -232,7 +244,7 @@ class _Trials:
                     weight = float(height[place][asks[place]].sum())
                     places.append((_shifted(place, top, left), weight))
         places.sort(key=lambda place: (place[0][0].start // TILE, place[0][1].start // TILE))
-        return _spread(places, TRIAL_TILES), sides if len(pieces) == 1 else None
+        return _spread(places, TRIAL_TILES), found if len(pieces) == 1 else None
 
     def least(self, roughly: BlurScale | None) -> float | None:
         """Return the least ratio of errors at the highest jumps; None if there are none."""
@@ -245,12 +257,12 @@ class _Trials:
         return min(ratios, default=None)
 
     def sums(
-        self, measured: BlurScale, boxes: list[Box], whole: Sides | None, rounds: int
+        self, measured: BlurScale, boxes: list[Box], whole: Jumps | None, rounds: int
     ) -> list[tuple[Sums, Sums]]:
         """Return the errors of some tiles, with either end of the stack as the near one."""
         if whole is not None:
-            frames, index = self.view((slice(0, self.shape[0]), slice(0, self.shape[1])))
-            return self._tried(frames, index, measured, whole, boxes, boxes, rounds)
+            frames, _ = self.view((slice(0, self.shape[0]), slice(0, self.shape[1])))
+            return self._tried(frames, measured, whole, boxes, boxes, rounds)
         return [pair for box in boxes for pair in self._apart(measured, box, boxes, rounds)]
 
     def _apart(
@@ -259,28 +271,29 @@ class _Trials:
         """Return the errors of one tile of an image that is not held in one piece."""
         outer = grown(place, self.shape, TRIAL_REACH, GRID).outer
         frames, index = self.view(outer)
-        sides = jumps(frames, index, self.scale, measured, self.constants)
+        blur = in_blur(measured, index)
+        sides = find_sides(blur, self.constants)
         assert sides is not None  # there is a jump in this place
         top, left = (-s.start for s in outer)
         # Neighbours count, too, if they are tried at all.
         near_by = [_shifted(other, top, left) for other in some if _inside(other, outer)]
         here = [_shifted(place, top, left)]
-        return self._tried(frames, index, measured, sides, near_by, here, rounds)
+        return self._tried(frames, measured, (sides, blur), near_by, here, rounds)
 
     def _tried(
         self,
         frames: list[NDArray[Any]],
-        index: Float,
         measured: BlurScale,
-        sides: Sides,
+        seen: Jumps,
         asked: list[Box],
         counted: list[Box],
         rounds: int,
     ) -> list[tuple[Sums, Sums]]:
+        sides, blur = seen
         most = np.float32(measured.position[-1])
         orders = []
         for near_first in (True, False):
-            scene = as_scene(frames, self.scale, index, measured, near_first, self.constants)
+            scene = as_scene(frames, self.scale, blur, measured, near_first, self.constants)
             found = vote(scene, sides if near_first else sides.turned(most), asked, rounds)
             orders.append(_errors(scene, found, counted))
         return list(zip(*orders, strict=True))
@@ -304,18 +317,6 @@ def measured_blur(
         inner = [frame[tile.within] for frame in frames]
         parts.append(Part(inner, index[tile.within], _calm(index)[tile.within]))
     return blur_scale(parts, scale, x, FEW_SAMPLES if quickly else SAMPLES)
-
-
-def jumps(
-    frames: list[NDArray[Any]],
-    index: Float,
-    scale: float,
-    measured: BlurScale,
-    constants: EdgeConstants = FITTED,
-) -> Sides | None:
-    """Return the jumps with the first frame as the nearest."""
-    scene = as_scene(frames, scale, index, measured, True, constants)
-    return find_sides(scene.blur, constants)
 
 
 def _calm(index: Float) -> Mask:

@@ -1,8 +1,9 @@
 """The border to the C++ kernels: what the array code says, fast, on CPUs.
 
 The lowest layer: `extension` loads the compiled module, `threads` says how many threads a kernel
-may use, `calls` and `edges` are the thin calls, `frames` tells which frames the kernels take. If
-the extension was not built, ``available`` is False and callers use the array code.
+may use and shares work out among them, `calls` and `edges` are the thin calls, `frames` tells which
+frames the kernels take. If the extension was not built, ``available`` is False and callers use the
+array code.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from varfocus.engine.extension import (
     switched_off,
     use_instruction_set,
 )
-from varfocus.engine.threads import processors, thread_count, use_threads
+from varfocus.engine.threads import processors, side_by_side, thread_count, use_threads
 
 __all__ = [
     "BATCH",
@@ -73,6 +74,7 @@ __all__ = [
     "reason",
     "reduce",
     "shrink",
+    "side_by_side",
     "slope",
     "switched_off",
     "thread_count",

@@ -144,10 +144,28 @@ def primal_dual(
     kernels.primal_dual(_read(a), d, p, alpha, sigma, iterations, thread_count())
 
 
-def best_match(templates: Float, v: Float) -> tuple[Float, NDArray[np.int32]]:
-    """Return the largest product of each curve and its number: `curve.templates.best_match`."""
-    best, number = np.empty(v.shape[1], np.float32), np.empty(v.shape[1], np.int32)
-    kernels.best_match(_read(templates), _read(v), best, number, thread_count())
+def best_match(templates: Float, v: Float, even: int = 0) -> tuple[Float, NDArray[np.int32]]:
+    """Return the largest product of each curve and its number: `curve.templates.best_match`.
+
+    Parameters
+    ----------
+    templates : ndarray of shape (W, L, n), float32
+        Templates.
+    v : ndarray of shape (n, P), float32
+        Curves.
+    even : int
+        If not 0: both are folded (`varfocus.curve.templates.folded`), and this many of their n
+        numbers are those of the even halves.
+
+    Returns
+    -------
+    best, number : ndarray of shape (1 or 2, P)
+        Of the templates; if folded, then also of all of them seen backwards.
+    """
+    rows = 2 if even else 1
+    best = np.empty((rows, v.shape[1]), np.float32)
+    number = np.empty(best.shape, np.int32)
+    kernels.best_match(_read(templates), even, _read(v), best, number, thread_count())
     return best, number
 
 

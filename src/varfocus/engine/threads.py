@@ -1,16 +1,21 @@
-"""How many threads a kernel may use."""
+"""How many threads a kernel may use, and work that is shared out among them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from typing import TypeVar
 
 import numpy as np
 
 from varfocus.engine.extension import MOST_THREADS
 from varfocus.errors import ParameterError
+
+Item = TypeVar("Item")
+Done = TypeVar("Done")
 
 _chosen_threads: ContextVar[int | None] = ContextVar("threads", default=None)
 
@@ -62,6 +67,31 @@ def use_threads(threads: int | None) -> Iterator[None]:
         yield
     finally:
         _chosen_threads.reset(token)
+
+
+def side_by_side(work: Callable[[Item], Done], items: Sequence[Item]) -> list[Done]:
+    """Return what comes of each item, worked on by threads of which each uses one for its kernels.
+
+    For work that calls many small kernels: between them Python keeps one thread busy, not all.
+
+    Parameters
+    ----------
+    work : callable
+        Independent of the other items.
+    items : sequence
+        What to work on.
+    """
+    workers = min(thread_count(), len(items))
+    if workers < 2:
+        return [work(item) for item in items]
+
+    def alone(item: Item) -> Done:
+        with use_threads(1):
+            return work(item)
+
+    with ThreadPoolExecutor(workers, thread_name_prefix="varfocus-work") as pool:
+        futures = [pool.submit(copy_context().run, alone, item) for item in items]
+        return [future.result() for future in futures]
 
 
 def processors() -> int:

@@ -7,6 +7,7 @@ pixels that look alike agree on (`varfocus.edges.consensus`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,7 +69,7 @@ class Sharp:
 def with_borders(
     stack: FocusStack,
     index: Float,
-    alone: tuple[Float, Float, Float],
+    alone: Callable[[], tuple[Float, Float, Float]],
     model: Model,
     nearest: edges.End | None,
     ghosts: bool,
@@ -88,8 +89,9 @@ def with_borders(
         Frames; at most 16 of them are decoded once more.
     index : ndarray of shape (H, W), float32
         Depth in frames.
-    alone : tuple of three ndarrays of shape (H, W), float32
-        Label of each pixel's own lowest cost, that cost, and C at `index`.
+    alone : callable
+        Returns three ndarrays of shape (H, W), float32: label of each pixel's own lowest cost, that
+        cost, and C at `index`. Called only if the stage is open.
     model : Model
         Gives the focus coordinate.
     nearest : {"first", "last"} or None
@@ -108,89 +110,133 @@ def with_borders(
     notes : dict
         Whether the stage was open, and why not.
     """
-    x = model.coordinate.x
-    numbers = edges.enough_frames(x)
     progress("edges", 0, 1)
-    # Of the whole image the frames stay in memory; tiles are decoded as they are needed.
-    held = None if canvas.side else frames_for_edges(stack, numbers)
-
-    def view(box: Box) -> tuple[list[NDArray[Any]], Float]:
-        if held is not None:
-            frames = [frame[box] for frame in held]
-        else:
-            frames = frames_for_edges(stack.window(*box), numbers)
-            canvas.release()
-        return frames, among(numbers, index[box])
-
-    brightest = 1.0
-    if not np.issubdtype(stack.dtype, np.integer):
-        parts = (view(tile.inner)[0] for tile in canvas.tiles())
-        brightest = max(float(frame.max()) for frames in parts for frame in frames)
-    scale = scale_for_edges(stack, brightest)
-    drawn, outlines = None, dict[str, object]()
-    place, height = np.array(numbers, np.float64), edges.jump_height(len(stack))
+    borders = _Borders(stack, model, canvas, progress)
+    drawn, about = None, dict[str, object]()
     if nearest is not None:
-        before = index
-
-        def outline(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
-            frames = view(tile.outer)[0]
-            part = edges.outlined(frames, scale, place, before[tile.outer], nearest, height)
-            return part.index, part.moved
-
-        index, moved = canvas.map("outlines", edges.OUTLINE_REACH, outline, progress, edges.GRID)
-        drawn = Sharp(index, None)
-        outlines = {"nearest_frame": nearest, "outlined_pixels": _count(moved, canvas)}
-    end = nearest
-    found = edges.survey(view, stack.shape, scale, x[numbers], canvas.side, progress)
+        drawn = borders.outlined(index, nearest, about)
+    present = index if drawn is None else drawn.index
+    found = borders.survey(present)
     progress("edges", 1, 1)
+    end = nearest
     if isinstance(found, edges.Closed):
         ratio = {} if found.ratio is None else {"error_ratio": round(found.ratio, 3)}
-        about = dict[str, object](open=False, why=found.why) | ratio | outlines
+        about = {"open": False, "why": found.why, **ratio, **about}
     else:
-        about = dict[str, object](open=True) | outlines
+        about = {"open": True, **about}
         end = "first" if found.near_first else "last"
+        sharp = borders.sharpened(present, found, alone(), about)
+        if drawn is not None:
+            canvas.drop(drawn.index)
+        drawn = sharp
+    if end is not None or ghosts:
+        drawn = borders.agreed(index, drawn, end, about)
+    return drawn, about
+
+
+class _Borders:
+    """The frames of a stack, and what is done with them to a depth map of the whole image."""
+
+    def __init__(self, stack: FocusStack, model: Model, canvas: Canvas, progress: Progress) -> None:
+        self.stack, self.model, self.canvas, self.progress = stack, model, canvas, progress
+        self.numbers = edges.enough_frames(model.coordinate.x)
+        self.place = np.array(self.numbers, np.float64)
+        self.height = edges.jump_height(len(stack))
+        # Of the whole image the frames stay in memory; tiles are decoded as they are needed.
+        self.held = None if canvas.side else frames_for_edges(stack, self.numbers)
+        brightest = 1.0
+        if not np.issubdtype(stack.dtype, np.integer):
+            parts = (self.pictures(tile.inner) for tile in canvas.tiles())
+            brightest = max(float(frame.max()) for frames in parts for frame in frames)
+        self.scale = scale_for_edges(stack, brightest)
+
+    def pictures(self, box: Box) -> list[NDArray[Any]]:
+        """Return a part of the frames, each ``(h, w, C)``."""
+        if self.held is not None:
+            return [frame[box] for frame in self.held]
+        frames = frames_for_edges(self.stack.window(*box), self.numbers)
+        self.canvas.release()
+        return frames
+
+    def outlined(self, index: Float, nearest: edges.End, about: dict[str, object]) -> Sharp:
+        """Return the depth with outlines; notes how many pixels changed."""
 
         def work(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
-            frames, within = view(tile.outer)
+            frames, part = self.pictures(tile.outer), index[tile.outer]
+            found = edges.outlined(frames, self.scale, self.place, part, nearest, self.height)
+            return found.index, found.moved
+
+        drawn, moved = self.canvas.map(
+            "outlines", edges.OUTLINE_REACH, work, self.progress, edges.GRID
+        )
+        about |= {"nearest_frame": nearest, "outlined_pixels": _count(moved, self.canvas)}
+        return Sharp(drawn, None)
+
+    def survey(self, index: Float) -> edges.Occlusion | edges.Closed:
+        """Find out whether rendering may change a depth."""
+        # Asked for again and again, in parts and as a whole.
+        shown = None if self.held is None else among(self.numbers, index)
+
+        def view(box: Box) -> tuple[list[NDArray[Any]], Float]:
+            depth = among(self.numbers, index[box]) if shown is None else shown[box]
+            return self.pictures(box), depth
+
+        x, side = self.model.coordinate.x[self.numbers], self.canvas.side
+        return edges.survey(view, self.stack.shape, self.scale, x, side, self.progress)
+
+    def sharpened(
+        self,
+        index: Float,
+        found: edges.Occlusion,
+        alone: tuple[Float, Float, Float],
+        about: dict[str, object],
+    ) -> Sharp:
+        """Return the depth that rendering explains best; notes what was done."""
+        numbers, gain = self.numbers, self.stack.scale / self.scale
+
+        def work(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
             label, lowest, cost = (each[tile.outer] for each in alone)
             before = index[tile.outer]
-            rival = lone_wells(label, lowest, cost, before, model.step)
-            part = edges.sharpen_part(frames, scale, within, found, among(numbers, rival))
-            part = restored(part, numbers, before, stack.scale / scale)
+            rival = lone_wells(label, lowest, cost, before, self.model.step)
+            within, rival = among(numbers, before), among(numbers, rival)
+            frames = self.pictures(tile.outer)
+            part = edges.sharpen_part(frames, self.scale, within, found, rival)
+            part = restored(part, numbers, before, gain)
             about.update(part.describe())
             return part.index, np.moveaxis(part.colour, 2, 0), part.seen, part.moved
 
-        sharp, colour, seen, moved = canvas.map(
-            "sharpening", edges.PART_REACH, work, progress, edges.GRID
+        sharp, colour, seen, moved = self.canvas.map(
+            "sharpening", edges.PART_REACH, work, self.progress, edges.GRID
         )
+        about["moved_pixels"] = _count(moved, self.canvas)
+        return Sharp(sharp, (np.moveaxis(colour, 0, 2), seen))
+
+    def agreed(
+        self, index: Float, drawn: Sharp | None, end: edges.End | None, about: dict[str, object]
+    ) -> Sharp | None:
+        """Return the depth, drawn or not, that pixels agree on; None if nothing ever changed."""
+        present = index if drawn is None else drawn.index
+
+        def work(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
+            part = present[tile.outer]
+            if not edges.uneven(part, self.height).any():
+                return part, np.zeros(part.shape, bool)
+            frames = self.pictures(tile.outer)
+            found = edges.consensus(frames, self.scale, self.place, part, end, self.height)
+            return found.index, found.moved
+
+        agreed, moved = self.canvas.map("agreeing", edges.CONSENSUS_REACH, work, self.progress)
+        unmixed = None if drawn is None else drawn.unmixed
+        if unmixed is not None:
+            for changed, seen in self.canvas.blocks(moved, unmixed[1]):
+                seen[changed] = False  # what was un-mixed there belongs to another depth
+        count = about["agreed_pixels"] = _count(moved, self.canvas)
         if drawn is not None:
-            canvas.drop(drawn.index)
-        about["moved_pixels"] = _count(moved, canvas)
-        drawn = Sharp(sharp, (np.moveaxis(colour, 0, 2), seen))
-    if end is None and not ghosts:
-        return drawn, about
-    present = index if drawn is None else drawn.index
-
-    def agree(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
-        part = present[tile.outer]
-        if not edges.uneven(part, height).any():
-            return part, np.zeros(part.shape, bool)
-        frames = view(tile.outer)[0]
-        agreed = edges.consensus(frames, scale, place, part, end, height)
-        return agreed.index, agreed.moved
-
-    settled, moved = canvas.map("agreeing", edges.CONSENSUS_REACH, agree, progress)
-    unmixed = None if drawn is None else drawn.unmixed
-    if unmixed is not None:
-        for changed, seen in canvas.blocks(moved, unmixed[1]):
-            seen[changed] = False  # what was un-mixed there belongs to another depth
-    about["agreed_pixels"] = _count(moved, canvas)
-    if drawn is None and not about["agreed_pixels"]:
-        canvas.drop(settled)
-        return None, about
-    if drawn is not None:
-        canvas.drop(drawn.index)
-    return Sharp(settled, unmixed), about
+            self.canvas.drop(drawn.index)
+        elif not count:
+            self.canvas.drop(agreed)
+            return None
+        return Sharp(agreed, unmixed)
 
 
 def _count(marked: NDArray[np.bool_], canvas: Canvas) -> int:

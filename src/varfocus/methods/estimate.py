@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.minimise import Trace
+
+
+class Later:
+    """A map that is made when it is first asked for; what it is made of is then let go.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the map.
+    """
+
+    def __init__(self, make: Callable[[], NDArray[np.float32]]) -> None:
+        self._make: Callable[[], NDArray[np.float32]] | None = make
+        self._made: NDArray[np.float32] | None = None
+
+    def __call__(self) -> NDArray[np.float32]:
+        """Return the map."""
+        make = self._make
+        if make is not None:
+            self._made, self._make = make(), None
+        assert self._made is not None
+        return self._made
 
 
 @dataclass(frozen=True)
@@ -18,9 +41,8 @@ class Estimate:
     ----------
     index : ndarray of shape (H, W), float32
         Fractional 0-based frame number.
-    margin : ndarray of shape (H, W), float32
-        Lead of that depth over its best rival: see `varfocus.depth.margin` and, for the robust
-        method, `varfocus.minimise.semi_global.second_well`.
+    lead : ndarray of shape (H, W), float32, or Later
+        What `margin` is, or will be.
     trace : Trace or None
         How the minimisation went.
     sigma : ndarray of shape (H, W), float32, or None
@@ -37,10 +59,19 @@ class Estimate:
     """
 
     index: NDArray[np.float32]
-    margin: NDArray[np.float32]
+    lead: NDArray[np.float32] | Later
     trace: Trace | None
     sigma: NDArray[np.float32] | None = None
     known: NDArray[np.bool_] | None = None
     heard: NDArray[np.float32] | None = None
     notes: dict[str, object] | None = None
     unmixed: tuple[NDArray[np.float32], NDArray[np.bool_]] | None = None
+
+    @property
+    def margin(self) -> NDArray[np.float32]:
+        """Lead of the depth over its best rival, shape ``(H, W)``.
+
+        See `varfocus.depth.curve_margin` and, for the robust method,
+        `varfocus.minimise.semi_global.second_well`.
+        """
+        return self.lead() if isinstance(self.lead, Later) else self.lead

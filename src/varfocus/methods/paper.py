@@ -9,6 +9,7 @@ IEEE Transactions on Image Processing 24(12), 2015.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from varfocus.contrast import (
 )
 from varfocus.curve.frame_pass import contrast_pass
 from varfocus.energy import ContrastTerm
-from varfocus.methods.estimate import Estimate
+from varfocus.methods.estimate import Estimate, Later
 from varfocus.minimise import minimise
 from varfocus.params import CurveParams, Params
 from varfocus.progress import Progress, silent, track
@@ -129,7 +130,7 @@ def solve(sharpness: Sharpness, params: Params, progress: Progress, room: int | 
         )
         d, trace = solution.d, solution.trace
     index = np.clip(curve.x_to_index(d, n), 0.0, n - 1.0)
-    return Estimate(index, _margin(a, index, n, canvas), trace)
+    return Estimate(index, Later(partial(_margin, a, index, n, canvas)), trace)
 
 
 def sharpness_curves(

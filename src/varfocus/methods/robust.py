@@ -177,8 +177,11 @@ def solve(
     sharpened, about_edges = None, dict[str, object](open=False, why="switched off")
     if chosen.edges == "auto":
         nearest = None if prepared.look is None else prepared.look.nearest
-        alone = (*found.alone(), cost)
-        ghosts = confined is not None
+        at, ghosts = cost, confined is not None
+
+        def alone() -> tuple[Float, Float, Float]:
+            return *found.alone(), at
+
         sharpened, about_edges = with_borders(
             stack, index, alone, model, nearest, ghosts, canvas, progress
         )
@@ -205,7 +208,7 @@ def solve(
     canvas.drop(lead)
     return Estimate(
         index=index,
-        margin=margin,
+        lead=margin,
         trace=trace,
         sigma=sigma,
         known=known,

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.curve.likelihood import Model
+from varfocus.curve.templates import even_half, folded_templates
 from varfocus.energy import WindowTerm
 from varfocus.energy.confine import Confinement
 from varfocus.engine import LABEL_PADDING, kernels, thread_count
@@ -40,6 +41,9 @@ volumes to hold; where these lie on disk, they cost no memory."""
 
 LANE_GUARD = 16
 """Labels that guard each pixel's path costs in the kernel."""
+
+CACHE_LINE, PAGE = 64, 4096
+"""Bytes that a processor fetches at once, and that memory is handed out by."""
 
 NOTHING = np.empty((0, 0, 0), np.float32)
 """Stands for path costs at the border of the image, and for results that are not needed."""
@@ -105,21 +109,31 @@ def band_disk_bytes(shape: tuple[int, int], labels: int, bands: int) -> int:
     return 24 * padded(labels) * shape[1] * (bands - 1)
 
 
-def aligned(shape: tuple[int, ...]) -> Float:
+def aligned(shape: tuple[int, ...], line: int | None = None) -> Float:
     """Return an uninitialised float32 array that starts at a multiple of 64 bytes.
 
     Vectors that straddle two cache lines would take twice as long to load.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Its shape.
+    line : int, optional
+        Which cache line of a memory page it starts at, from 0 to 63; by default any.
     """
-    raw = np.empty(4 * math.prod(shape) + 64, np.uint8)
-    first = -raw.ctypes.data % 64
+    unit = CACHE_LINE if line is None else PAGE
+    raw = np.empty(4 * math.prod(shape) + unit + CACHE_LINE * (line or 0), np.uint8)
+    first = -raw.ctypes.data % unit + CACHE_LINE * (line or 0)
     return raw[first : first + 4 * math.prod(shape)].view(np.float32).reshape(shape)
 
 
-def compressed(model: Model) -> tuple[Float, Float]:
+def compressed(model: Model) -> tuple[Float, Float, int]:
     """Return templates as combinations of as few curves as describe them.
 
     Templates of neighbouring labels and widths are much alike: with many frames, a basis of some
-    dozens describes hundreds of them: their principal components.
+    dozens describes hundreds of them: their principal components. On an axis that is its own mirror
+    image, the templates of the last labels are those of the first ones seen backwards: every curve
+    of the basis is even or odd, and half of the labels suffice.
 
     Parameters
     ----------
@@ -129,35 +143,63 @@ def compressed(model: Model) -> tuple[Float, Float]:
     Returns
     -------
     basis : ndarray of shape (scales, rank, n), float32
-        Orthonormal curves; none where that would save no work.
+        Orthonormal curves; none where that would save no work: the basis is then that of the frames
+        or, if `even` is not 0, of `varfocus.curve.templates.folded`.
     bank : ndarray of shape (scales, widths, rank, padded labels), float32
-        Each template in this basis.
+        Each template in this basis, or those of the first half of the labels.
+    even : int
+        How many curves of the basis are even, the first ones, if the others are odd; else 0.
     """
     n, labels = model.coordinate.n, model.labels
     full = np.stack([bank.templates(labels) for bank in model.banks]).astype(np.float64)
-    scales, widths = full.shape[:2]
-    products = widths * padded(labels)
-    direct = np.zeros((scales, widths, n, padded(labels)), np.float32)
-    direct[..., :labels] = full.swapaxes(2, 3)
+    backwards = full[:, :, ::-1, ::-1]
+    mirrored = np.linalg.norm(full - backwards, axis=-1).max() <= TEMPLATE_ERROR
+    if mirrored:
+        full = (0.5 * (full + backwards))[:, :, : (labels + 1) // 2]
+    widths, given = full.shape[1:3]
+
+    def banked(coefficients: NDArray[np.float64]) -> Float:
+        bank = np.zeros((*coefficients.shape[:2], coefficients.shape[3], padded(given)), np.float32)
+        bank[..., :given] = coefficients.swapaxes(2, 3)
+        return bank
+
+    products = widths * padded(given)
+    direct = (folded_templates(full), even_half(n)) if mirrored else (full, 0)
     if n < FEWEST_FRAMES:
-        return NOTHING, direct
+        return NOTHING, banked(direct[0]), direct[1]
+    parts = [full]
+    if mirrored:  # even and odd
+        parts = [0.5 * (full + full[..., ::-1]), 0.5 * (full - full[..., ::-1])]
+    limit = TEMPLATE_ERROR**2 / len(parts)
+    bases, coefficients = zip(*(_principal(part, limit) for part in parts), strict=True)
+    basis = np.concatenate(bases, axis=1)
+    rank = basis.shape[1]
+    if rank * (n + products) > n * products:
+        return NOTHING, banked(direct[0]), direct[1]
+    bank = banked(np.concatenate(coefficients, axis=3))
+    return np.ascontiguousarray(basis, np.float32), bank, bases[0].shape[1] if mirrored else 0
+
+
+def _principal(
+    templates: NDArray[np.float64], limit: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return as few curves (scales, rank, n) as describe templates (scales, W, L, n), and how.
+
+    The squared error of no template exceeds the limit. The second array has the coefficients,
+    ``(scales, W, L, rank)``.
+    """
     rank, parts = 1, []
-    for one in full.reshape(scales, -1, n):
+    for one in templates:
         # Principal curves, the most important first; a singular value decomposition takes longer.
-        curves = np.linalg.eigh(one.T @ one)[1][:, ::-1].T
+        rows = one.reshape(-1, one.shape[-1])
+        curves = np.linalg.eigh(rows.T @ rows)[1][:, ::-1].T
         coefficients = one @ curves.T
         # Squared error of the worst template if only the first r curves are kept, for every r.
-        tail = np.cumsum(coefficients[:, ::-1] ** 2, axis=1)[:, ::-1].max(axis=0)
-        rank = max(rank, int(np.sum(tail > TEMPLATE_ERROR**2)))
+        tail = np.cumsum(coefficients[..., ::-1] ** 2, axis=-1)[..., ::-1].max(axis=(0, 1))
+        rank = max(rank, int(np.sum(tail > limit)))
         parts.append((curves, coefficients))
-    if rank * (n + products) > n * products:
-        return NOTHING, direct
-    bank = np.zeros((scales, widths, rank, padded(labels)), np.float32)
-    for scale, (_, coefficients) in enumerate(parts):
-        kept = coefficients[:, :rank].reshape(widths, labels, rank)
-        bank[scale, ..., :labels] = kept.swapaxes(1, 2)
-    basis = np.stack([curves[:rank] for curves, _ in parts])
-    return np.ascontiguousarray(basis, np.float32), bank
+    curves, coefficients = map(np.stack, zip(*parts, strict=True))
+    return curves[:, :rank], coefficients[..., :rank]
 
 
 class Search:
@@ -201,7 +243,7 @@ class Search:
         self._ends = np.zeros(self._stride, np.float32)
         self._ends[: model.labels] = ends
         self._noise = np.array(model.noise, np.float32)
-        self._basis, self._bank = compressed(model)
+        self._basis, self._bank, self._even = compressed(model)
         rows = -(-height // bands)
         self._bands = [(top, min(top + rows, height)) for top in range(0, height, rows)]
         self._volumes: tuple[Float, Float] | None = None
@@ -323,6 +365,7 @@ class Search:
             self._contrast,
             self._basis,
             self._bank,
+            self._even,
             self._noise,
             self._ends,
             1.0 / self._model.depth_of_well,

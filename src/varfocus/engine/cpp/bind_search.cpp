@@ -21,14 +21,15 @@ Templates checked_templates(const Planes<const float>& bank, const Image<const f
     return {bank.data(), int(bank.shape(0)), int(bank.shape(1)), int(bank.shape(2))};
 }
 
-void best_match(Planes<const float> bank, Image<const float> v, Vector<float> best,
-                Vector<std::int32_t> number, int threads) {
+void best_match(Planes<const float> bank, int even, Image<const float> v, Image<float> best,
+                Image<std::int32_t> number, int threads) {
     const Templates templates = checked_templates(bank, v);
-    require_shape("best", best, v.shape(1));
-    require_shape("number", number, v.shape(1));
+    require_within("even", even, 0, templates.frames);
+    require_shape("best", best, even > 0 ? 2 : 1, v.shape(1));
+    require_shape("number", number, best.shape(0), v.shape(1));
     threads = checked_threads(threads);
     nb::gil_scoped_release release;
-    kernels().best_match(templates, v.data(), int(v.shape(1)), best.data(), number.data(),
+    kernels().best_match(templates, even, v.data(), int(v.shape(1)), best.data(), number.data(),
                          threads);
 }
 
@@ -47,24 +48,28 @@ void require_band(int first_row, std::size_t rows, std::size_t height) {
 }
 
 void cost(Planes<const std::uint16_t> contrast, Planes<const float> basis,
-          Volumes<const float> bank, Vector<const float> noise, Vector<const float> ends,
+          Volumes<const float> bank, int even, Vector<const float> noise, Vector<const float> ends,
           float unit, int labels, Image<const float> lost, int first_row, Planes<float> out,
           int threads) {
     const Size size = image_size(out);
     const int scales = checked_count("scales in bank", bank.shape(0), 1, 64);
     const int widths = checked_count("widths in bank", bank.shape(1), 1, 1024);
-    const std::size_t stride = bank.shape(3), height = contrast.shape(1);
+    const std::size_t stride = out.shape(2), height = contrast.shape(1);
     const int frames = checked_count("frames", contrast.shape(0) / std::size_t(scales), 1,
                                      LONGEST_SIDE);
     const int rank = checked_count("curves in bank", bank.shape(2), 1, std::size_t(frames));
     require_labels(labels, stride, 3);
+    require_within("even", even, 0, rank);
+    // Of templates that are mirror images of one another, only the first half is given.
+    require_labels(even > 0 ? (labels + 1) / 2 : labels, bank.shape(3), 1);
     require_shape("contrast", contrast, std::ptrdiff_t(scales) * frames, height, size.width);
     require_band(first_row, out.shape(0), height);
     const bool projected = basis.shape(0) > 0;
     if (projected) {
         require_shape("basis", basis, scales, rank, frames);
     } else {
-        require_shape("bank without a basis", bank, scales, widths, frames, stride);
+        require_shape("bank without a basis", bank, scales, widths, frames, bank.shape(3));
+        if (even > 0) require_within("even", even, (frames + 1) / 2, (frames + 1) / 2);
     }
     require_shape("out", out, size.height, size.width, stride);
     require_shape("ends", ends, stride);
@@ -78,6 +83,8 @@ void cost(Planes<const std::uint16_t> contrast, Planes<const float> basis,
                           widths,
                           labels,
                           int(stride),
+                          even,
+                          int(bank.shape(3)),
                           projected ? basis.data() : nullptr,
                           bank.data(),
                           noise.data(),
@@ -208,12 +215,12 @@ std::tuple<double, double> huber_primal_dual(Planes<std::uint16_t> samples, Imag
 }  // namespace
 
 void define_search(nb::module_& m) {
-    m.def("best_match", &best_match, array("bank"), array("v"), array("best"), array("number"),
-          "threads"_a);
+    m.def("best_match", &best_match, array("bank"), "even"_a, array("v"), array("best"),
+          array("number"), "threads"_a);
     m.def("explained", &explained, array("bank"), array("v"), array("out"), "threads"_a);
-    m.def("cost", &cost, array("contrast"), array("basis"), array("bank"), array("noise"),
-          array("ends"), "unit"_a, "labels"_a, array("lost"), "first_row"_a, array("out"),
-          "threads"_a);
+    m.def("cost", &cost, array("contrast"), array("basis"), array("bank"), "even"_a,
+          array("noise"), array("ends"), "unit"_a, "labels"_a, array("lost"), "first_row"_a,
+          array("out"), "threads"_a);
     m.def("semi_global", &semi_global, array("cost"), "p1"_a, array("jump"), "first_row"_a,
           "upward"_a, array("entering"), array("total"), array("leaving"), "threads"_a);
     m.def("lowest", &lowest, array("volume"), "labels"_a, array("out"), "threads"_a);

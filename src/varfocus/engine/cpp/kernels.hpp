@@ -178,8 +178,14 @@ struct Templates {
 
 struct CostModel {
     int scales, frames, rank, widths, labels, stride;
-    const float* basis;  // (scales, rank, frames), or null: curves are not projected, rank = frames
-    const float* bank;   // (scales, widths, rank, stride)
+    // Curves of the basis that are even, the others being odd: templates of the last labels are then
+    // mirror images of the first ones, and the bank holds those of the first half. Or 0.
+    int even;
+    int bank_stride;
+    // (scales, rank, frames), or null: rank = frames, and curves are not projected; if even is not
+    // 0, they are v(k) + v(n−1−k), the middle alone, and v(k) − v(n−1−k) from the middle outwards.
+    const float* basis;
+    const float* bank;   // (scales, widths, rank, bank_stride)
     const float* noise;  // (scales)
     const float* ends;   // (stride): share of a pixel's `lost` that a label loses
     float unit;          // what costs in nats are multiplied by
@@ -379,8 +385,11 @@ struct Kernels {
     void (*fusion_level)(const FusionFrame& frame, const FusionLevel& level, Size size,
                          int channels, int threads);
 
-    // Curves v (frames, pixels). Largest product of each, and at which width · labels + label.
-    void (*best_match)(const Templates& bank, const float* v, int pixels, float* best,
+    // Curves v (frames, pixels). Largest product of each, and at which width · labels + label. If
+    // `even` is not 0, the first `even` numbers of templates and curves are those of their even
+    // halves, the others of the odd ones: then also, in a second row of best and number, with all
+    // templates seen backwards.
+    void (*best_match)(const Templates& bank, int even, const float* v, int pixels, float* best,
                        std::int32_t* number, int threads);
     // max over widths of max(⟨T, v⟩, 0)², (labels, pixels).
     void (*explained)(const Templates& bank, const float* v, int pixels, float* out, int threads);
