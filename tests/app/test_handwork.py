@@ -315,6 +315,41 @@ def test_frames_left_out_on_the_page_are_left_out_by_the_command_and_painted_fro
     client.post("/api/arrange", json={"order": ids, "excluded": []}, headers=ORIGIN)
 
 
+def test_a_frame_is_shown_beside_the_result_where_it_is_painted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sharp frames that only move, one of them left out: all are painted as they are shown."""
+    (tmp_path / "index.html").write_text(STATIC)
+    monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
+    coarse = np.random.default_rng(0).integers(0, 255, (24, 30), np.uint8)
+    scene = np.kron(coarse, np.ones((6, 6), np.uint8))
+    shifts = [(-5, 3), (4, -5), (0, 0), (5, 4), (-3, -4)]
+    moved = [np.roll(scene, shift, (0, 1))[8:-8, 8:-8] for shift in shifts]
+    shots = write_pictures(tmp_path / "moving", moved)
+    with client_of(server.Page(read_stack(str(shots)), [str(shots)])) as client:
+        ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
+        body = {"order": ids, "excluded": [ids[3]]}
+        client.post("/api/arrange", json=body, headers=ORIGIN)
+        body = {"parameters": {"method": "classic", "align": "shift"}}
+        client.post("/api/solve", json=body, headers=ORIGIN)
+        result = finished_result(client)
+        left, top, width, height = result["place"]
+        assert (width, height) != moved[0].shape[::-1]
+        corners = [[left + 2, top + 2], [left + width - 2, top + 2]]
+        corners += [[x, top + height - 2] for x, _ in reversed(corners)]
+        for k in (1, 3):
+            raw = client.get(f"/api/frames/{ids[k]}/0/0/0").content
+            path = f"/api/results/{result['version']}/frames/{ids[k]}/0/0/0"
+            beside = client.get(path).content
+            assert beside != raw
+            there = np.frombuffer(beside, np.uint8).reshape(*moved[0].shape, 4)
+            draw(client, {"tool": "paint", "frame": ids[k], "points": corners})
+            answer = client.get(f"/api/results/{result['version']}/fused/full/0/0/0")
+            painted = np.frombuffer(answer.content, np.uint8).reshape(height, width, 4)
+            inner = np.s_[top + 4 : top + height - 4, left + 4 : left + width - 4]
+            np.testing.assert_array_equal(painted[4:-4, 4:-4], there[inner])
+
+
 @pytest.mark.parametrize(
     ("source", "names", "title"),
     [

@@ -102,6 +102,9 @@ export interface Sketch {
   maps: Map<string, ArrayBuffer>;
 }
 
+/** The version of work that is done here: files are sent. */
+export const SENDING = -1;
+
 export interface Model {
   server: State;
   sketch: Sketch | null;

@@ -6,7 +6,7 @@ import type { Model, Rectangle, Store } from "../store";
 import { t } from "../words";
 import { parsed, spanned, within } from "../viewer/layout";
 import type { Mask, Outline } from "../wire";
-import type { Layer } from "./panes";
+import type { Layer } from "./layer";
 
 /** Screen pixels between two corners of an outline. */
 const SPACING = 4;
@@ -119,15 +119,17 @@ export class Area implements Layer {
     this.changed();
   }
 
-  release(): void {
+  release(): boolean {
     const drawing = this.drawing;
     this.drawing = null;
-    if (drawing?.tool === "crop" && drawing.points.length === 2) this.setBox(spanned(drawing.points));
-    if (drawing?.tool === "mask" && drawing.points.length >= 3) {
+    const complete = !!drawing && drawing.points.length >= (drawing.tool === "crop" ? 2 : 3);
+    if (complete && drawing.tool === "crop") this.setBox(spanned(drawing.points));
+    if (complete && drawing.tool === "mask") {
       const outline: Outline = [this.counts, drawing.points];
       this.session.mask({ outlines: [...(this.mask?.outlines ?? []), outline], base: this.mask?.base ?? false });
     }
     this.changed();
+    return complete;
   }
 
   corners(): boolean {

@@ -89,6 +89,8 @@ export class Axes {
       const [x, y] = toScreen(at);
       const far = Math.hypot(x - cx, y - cy) || 1;
       const place: [number, number] = [x + ((x - cx) / far) * 16, y + ((y - cy) / far) * 12];
+      const half = context.measureText(text).width / 2 + 4; // all of it in sight, also in a narrow window
+      place[0] = Math.min(Math.max(place[0], half), width - half);
       if (taken.some((p) => Math.abs(p[0] - place[0]) < 26 && Math.abs(p[1] - place[1]) < 11)) continue;
       taken.push(place);
       write(context, text, ...place, ink);

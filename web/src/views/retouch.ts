@@ -5,7 +5,7 @@ import { current, type Brush, type Model, type PaneChoice, type Store } from "..
 import { t } from "../words";
 import type { Point, ResultInfo, Stroke } from "../wire";
 import { offerUndo, say } from "./messages";
-import type { Layer } from "./panes";
+import type { Layer } from "./layer";
 import { RetouchPanel } from "./retouchpanel";
 import { reveal } from "./reveal";
 
@@ -119,11 +119,11 @@ export class Retouch implements Layer {
     this.changed();
   }
 
-  release(): void {
+  release(): boolean {
     const points = this.drawing;
     this.drawing = null;
     const result = this.result;
-    if (!points || !result) return;
+    if (!points || !result) return false;
     const stroke = this.strokeOf(points);
     if (stroke) {
       this.undone = [];
@@ -131,6 +131,7 @@ export class Retouch implements Layer {
       this.send([...result.strokes, stroke]);
     }
     this.changed();
+    return !!stroke;
   }
 
   corners(): boolean {
