@@ -24,6 +24,7 @@ from page_browser import (
     finished,
     launched,
     picture,
+    pinch,
     reconstruct,
     steady,
     wait_for_colours,
@@ -211,6 +212,19 @@ def test_slabs_are_made_and_painted_from(page: Page) -> None:
     finished(page)
 
 
+def test_two_fingers_zoom_and_paint_nothing(page: Page) -> None:
+    finished(page)
+    page.click("[data-tool=retouch]")
+    expect(page.locator("#stroke-count")).to_have_text("0 strokes")
+    pinch(page)
+    page.wait_for_function(
+        "() => JSON.parse(sessionStorage.getItem(`varfocus-${location.port}`)).place?.scale > 2"
+    )
+    expect(page.locator("#stroke-count")).to_have_text("0 strokes")
+    page.get_by_role("button", name="Fit").click()
+    page.click("[data-tool=probe]")
+
+
 # Without a pointer
 
 
@@ -269,6 +283,7 @@ def test_lines_outlines_and_strokes_are_drawn_by_keys_alone(page: Page, shots: P
     assert corners[0][0] < corners[1][0] == corners[2][0]
     page.get_by_role("button", name="Remove the mask").click()
     expect(outline).to_have_count(0)
+    assert page.locator(".message .undo").count() <= 1  # the maps are not hidden under offers
 
     def settled() -> bool:
         state = page.request.get(address).json()
