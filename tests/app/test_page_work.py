@@ -397,6 +397,7 @@ def fold(page: Page) -> None:
             page.click(f"#fold-{side}")
 
 
+@pytest.mark.usefixtures("page")  # which has results
 def test_two_fingers_zoom(browser: Browser, address: str) -> None:
     page = opened(browser, address, viewport={"width": 800, "height": 700}, has_touch=True)
     page.wait_for_selector("html[data-ready] #strip li")
@@ -579,6 +580,7 @@ def test_several_folders_wait_in_a_queue_and_become_sessions(
         server.kill()
         server.wait()
         expect(page.locator("#offline")).to_be_visible()
+        expect(row.locator("progress")).to_have_count(0)  # none that stands still
     with served(tmp_path / "sessions"):
         expect(page.locator("#offline")).to_be_hidden()
         expect(row).to_have_attribute("data-state", "done")
