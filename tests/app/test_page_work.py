@@ -374,7 +374,7 @@ def test_every_state_is_for_everybody_at_any_size(page: Page, width: int, height
     page.set_viewport_size({"width": 1280, "height": 800})
     page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = false)")
     page.click("[data-tool=probe]")
-    page.get_by_role("button", name="Remove Line 1").click()
+    page.locator("#measured").get_by_role("button", name="Remove all").click()
     page.get_by_role("button", name="End the comparison").click()
     page.click("[data-view='2']")
     if dark:
@@ -387,6 +387,22 @@ def line(page: Page) -> None:
     for key in ("ArrowDown", "Space", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
     expect(page.locator("#measured canvas")).to_be_attached()
+
+
+@pytest.mark.parametrize(("width", "height"), [(720, 450), (3840, 2160)])
+def test_everything_is_in_reach_at_200_percent_and_on_a_large_screen(
+    page: Page, width: int, height: int
+) -> None:
+    """A window of 1440×900 at 200 % has 720×450 pixels."""
+    page.set_viewport_size({"width": width, "height": height})
+    for selector in ("#views button", "#tools button", "#export", "#fold-left", "#strip input"):
+        for button in page.locator(selector).filter(visible=True).all():
+            expect(button).to_be_in_viewport(ratio=0.99)
+    stage = page.locator("#panes").bounding_box()
+    assert stage is not None
+    assert stage["height"] > 0.4 * height  # most of it is for the maps
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    page.set_viewport_size({"width": 1280, "height": 800})
 
 
 def fold(page: Page) -> None:

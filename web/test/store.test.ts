@@ -41,6 +41,7 @@ const state = (frames: number[], results: ResultInfo[] = [], session = "one"): S
     frames: frames.map(frame),
     results,
     busy: null,
+    queue: [],
     width: 4,
     height: 3,
     session,

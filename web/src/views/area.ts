@@ -4,6 +4,7 @@ import { el } from "../dom";
 import type { Session } from "../session";
 import type { Model, Rectangle, Store } from "../store";
 import { t } from "../words";
+import { CHOSEN, MARKED, traced } from "../viewer/ink";
 import { parsed, spanned, within } from "../viewer/layout";
 import type { Mask, Outline } from "../wire";
 import type { Layer } from "./layer";
@@ -185,19 +186,11 @@ export class Area implements Layer {
     const outlines = [...(this.mask?.outlines ?? [])];
     if (this.drawing?.tool === "mask") outlines.push([this.counts, this.drawing.points]);
     for (const [counts, points] of outlines) {
-      context.beginPath();
-      points.forEach(([x, y], k) => (k ? context.lineTo(...toScreen(x, y)) : context.moveTo(...toScreen(x, y))));
-      context.closePath();
-      for (const [style, width, dash] of [
-        ["rgb(0 0 0 / 60%)", 3, []],
-        [counts ? "#5fe0c8" : "#ffb25e", 1.5, counts ? [] : [5, 4]],
-      ] as const) {
-        context.strokeStyle = style;
-        context.lineWidth = width;
-        context.setLineDash([...dash]);
-        context.stroke();
-      }
-      context.setLineDash([]);
+      const path = (): void => {
+        points.forEach(([x, y], k) => (k ? context.lineTo(...toScreen(x, y)) : context.moveTo(...toScreen(x, y))));
+        context.closePath();
+      };
+      traced(context, path, counts ? CHOSEN : MARKED, 1.5, counts ? [] : [5, 4]);
     }
   }
 }

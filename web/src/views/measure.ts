@@ -4,6 +4,7 @@ import { post, Refusal } from "../api";
 import { el } from "../dom";
 import { current, type Store, type Tool } from "../store";
 import { serverWords, t, toolAbout } from "../words";
+import { MARKED } from "../viewer/ink";
 import type { Point, Shape, ShapeKind, Table } from "../wire";
 import { MeasureList } from "./measurelist";
 import type { Layer } from "./layer";
@@ -187,7 +188,7 @@ export class Measure implements Layer {
     if (this.store.get().choices.level.by === "points") drawLevel(context, this.levelPoints, toScreen);
     if (this.marked) {
       const [x, y] = toScreen(...this.marked);
-      context.fillStyle = "#ffb25e";
+      context.fillStyle = MARKED;
       context.strokeStyle = "rgb(0 0 0 / 70%)";
       context.lineWidth = 1.5;
       context.beginPath();

@@ -15,6 +15,7 @@ import {
   type Store,
 } from "../store";
 import { mapWord, short, t, toolAbout, unitWord } from "../words";
+import { cross } from "../viewer/ink";
 import type { Filled, Rect, Viewer } from "../viewer/viewer";
 import type { ResultInfo } from "../wire";
 import { abandon, type Layer } from "./layer";
@@ -271,22 +272,6 @@ function caption(context: CanvasRenderingContext2D, rect: Rect, words: string): 
   context.textAlign = "center";
   context.fillStyle = getComputedStyle(byId("stage")).color;
   context.fillText(words, rect.x + rect.width / 2, rect.y + rect.height / 2, rect.width - 16);
-}
-
-function cross(context: CanvasRenderingContext2D, [x, y]: [number, number], radius: number): void {
-  for (const [style, width] of [
-    ["rgb(0 0 0 / 65%)", 3],
-    ["#fff", 1.25],
-  ] as const) {
-    context.strokeStyle = style;
-    context.lineWidth = width;
-    context.beginPath();
-    context.moveTo(x - radius, y);
-    context.lineTo(x + radius, y);
-    context.moveTo(x, y - radius);
-    context.lineTo(x, y + radius);
-    context.stroke();
-  }
 }
 
 function curtain(context: CanvasRenderingContext2D, rect: Rect, x: number): void {

@@ -3,6 +3,7 @@
 import { el } from "../dom";
 import type { Store } from "../store";
 import { t } from "../words";
+import { MARKED, traced } from "../viewer/ink";
 import type { Viewer } from "../viewer/viewer";
 import type { Point } from "../wire";
 import { abandon, type Layer } from "./layer";
@@ -149,26 +150,18 @@ export class Pen {
   draw(context: CanvasRenderingContext2D, toScreen: (x: number, y: number) => Point): void {
     if (!this.at) return;
     const [x, y] = toScreen(...this.at);
-    for (const [style, width] of [
-      ["rgb(0 0 0 / 65%)", 4],
-      ["#ffb25e", 2],
-    ] as const) {
-      context.strokeStyle = style;
-      context.lineWidth = width;
-      if (this.down?.layer.corners?.()) {
-        context.setLineDash([6, 4]);
-        context.beginPath();
-        context.moveTo(...toScreen(...this.down.last));
-        context.lineTo(x, y);
-        context.stroke();
-        context.setLineDash([]);
-      }
-      context.beginPath();
+    const { down } = this;
+    const way = (): void => {
+      context.moveTo(...toScreen(...down!.last));
+      context.lineTo(x, y);
+    };
+    if (down?.layer.corners?.()) traced(context, way, MARKED, 2, [6, 4]);
+    const arms = (): void => {
       for (const [dx, dy] of Object.values(ARROWS)) {
         context.moveTo(x + 4 * dx, y + 4 * dy);
         context.lineTo(x + 14 * dx, y + 14 * dy);
       }
-      context.stroke();
-    }
+    };
+    traced(context, arms, MARKED, 2);
   }
 }

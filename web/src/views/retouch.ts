@@ -8,6 +8,7 @@ import { offerUndo, say } from "./messages";
 import type { Layer } from "./layer";
 import { RetouchPanel } from "./retouchpanel";
 import { reveal } from "./reveal";
+import { CHOSEN, LIGHT, traced } from "../viewer/ink";
 
 /** Screen pixels between two points of a stroke. */
 const SPACING = 3;
@@ -237,19 +238,8 @@ export class Retouch implements Layer {
       [radius, []],
       [radius * (1 - softness), [4, 4]],
     ] as const) {
-      context.setLineDash([...dash]);
-      for (const [style, width] of [
-        ["rgb(0 0 0 / 60%)", 3],
-        ["#fff", 1.25],
-      ] as const) {
-        context.strokeStyle = style;
-        context.lineWidth = width;
-        context.beginPath();
-        context.arc(x, y, Math.max(r * scale, 0.5), 0, 7);
-        context.stroke();
-      }
+      traced(context, () => context.arc(x, y, Math.max(r * scale, 0.5), 0, 7), LIGHT, 1.25, dash);
     }
-    context.setLineDash([]);
   }
 }
 
@@ -267,7 +257,7 @@ function trail(
     context.closePath();
     context.fillStyle = "rgb(95 224 200 / 30%)";
     context.fill();
-    context.strokeStyle = "#5fe0c8";
+    context.strokeStyle = CHOSEN;
     context.lineWidth = 1.5;
     context.stroke();
     return;
