@@ -16,6 +16,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -117,15 +118,18 @@ PAN = """async () => {
 @contextmanager
 def served(*source: str) -> Iterator[str]:
     """Run the page's server and yield its address."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "varfocus", "app", "--no-browser", *source],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdout is not None
-    with process:
+    command = [sys.executable, "-m", "varfocus", "app", "--no-browser", *source]
+    with (
+        tempfile.TemporaryDirectory() as sessions,  # nothing goes on where another run ended
+        subprocess.Popen(
+            [*command, "--sessions", sessions],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as process,
+    ):
         try:
+            assert process.stdout is not None
             yield process.stdout.readline().strip()
         finally:
             process.send_signal(signal.SIGINT)
@@ -164,7 +168,8 @@ def steer(page: Page, name: str) -> None:
         page.evaluate("([from, to]) => drag(from, to)", [0.3 + 0.01 * k, 0.8 - 0.01 * k])
         for k in range(DRAGS)
     ]
-    size = page.locator("#outcome dd").nth(3).inner_text()
+    state = page.evaluate("async () => (await fetch('/api/state')).json()")
+    size = "×".join(map(str, state["preview"]))
     ends = [drag["latency"] for drag in drags]
     print(
         f"| {name} | {size} | {statistics.median(single):.0f} | {max(single):.0f} "
@@ -277,10 +282,10 @@ def main() -> None:
         for folder in given.folder or [""]:
             with served(*([folder] if folder else [])) as address:
                 page = opened(browser, address, example=not folder, method=given.method)
+                if given.pan:  # first: what is steered is a sketch, not the result in full size
+                    pan(page)
                 if not given.no_steer:
                     steer(page, folder or "example")
-                if given.pan:
-                    pan(page)
                 page.close()
         browser.close()
 

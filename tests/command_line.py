@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +58,16 @@ def varfocus_process(*arguments, cwd=None, timeout=400, **environment) -> Outcom
         check=False,
     )
     return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def repeated(command: str, folder: Path) -> None:
+    """Run the commands that the page shows in a folder, in this process and without reports."""
+    for line in command.splitlines():
+        program, *words = shlex.split(line)
+        assert program == "varfocus"
+        report = ["--no-report"] if words[0] == "depth" else []
+        with contextlib.chdir(folder):
+            assert main([*words, *report]) == 0, line
 
 
 def files_below(folder: Path) -> set[str]:

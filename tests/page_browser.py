@@ -128,3 +128,27 @@ def drag(page: Page, tool: str, start: tuple[float, float], end: tuple[float, fl
     page.mouse.down()
     page.mouse.move(*image_place(page, *end), steps=4)
     page.mouse.up()
+
+
+def pinch(page: Page) -> None:
+    """Spread two fingers on the maps."""
+    page.evaluate(
+        """() => {
+            const maps = document.querySelector(".overlay");
+            maps.setPointerCapture = () => undefined;  // of fingers that are made up
+            const box = maps.getBoundingClientRect();
+            const [x, y] = [box.left + box.width / 4, box.top + box.height / 4];
+            const finger = (type, pointerId, dx) =>
+                maps.dispatchEvent(new PointerEvent(type, {
+                    pointerId, pointerType: "touch", clientX: x + dx, clientY: y, bubbles: true,
+                }));
+            finger("pointerdown", 1, -30);
+            finger("pointerdown", 2, 30);
+            for (const apart of [60, 90, 120]) {
+                finger("pointermove", 1, -apart);
+                finger("pointermove", 2, apart);
+            }
+            finger("pointerup", 1, -120);
+            finger("pointerup", 2, 120);
+        }"""
+    )

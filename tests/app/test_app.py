@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from command_line import varfocus_process, write_pictures
+from command_line import repeated, write_pictures
 from page_client import HOST, ORIGIN, STATIC, TOKEN, client_of, finished_result, stranger_to
 from varfocus.app import example, requests, schema, server, tiles
 from varfocus.app.guard import HEADERS
@@ -307,16 +306,6 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def maps_of(client: TestClient, result: dict, name: str) -> np.ndarray:
     tile = client.get(f"/api/results/{result['version']}/{name}/full/0/0/0").content
     return np.frombuffer(tile, np.float32).reshape(result["height"], result["width"])
-
-
-def repeated(command: str, folder: Path) -> None:
-    """Run the commands that the page shows, in a folder."""
-    for line in command.splitlines():
-        program, *words = shlex.split(line)
-        assert program == "varfocus"
-        report = ["--no-report"] if words[0] == "depth" else []
-        said = varfocus_process(*words, *report, cwd=folder)
-        assert said.code == 0, said.err
 
 
 OUTLINES = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shlex
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 import trimesh
 from starlette.testclient import TestClient
 
-from command_line import read_png, varfocus_process, write_pictures
+from command_line import read_png, repeated, write_pictures
 from page_client import ORIGIN, STATIC, client_of, finished_result
 from processes import wait_until
 from varfocus.app import server
@@ -104,8 +103,7 @@ def test_strokes_change_what_is_shown_saved_and_repeated(
     assert 'filename="chip-strokes.json"' in answer.headers["content-disposition"]
     (tmp_path / "strokes.json").write_bytes(answer.content)
     assert json.loads(answer.content)["strokes"][0]["frame"] == "img5.png"
-    done = varfocus_process(*shlex.split(result["command"])[1:], cwd=tmp_path)
-    assert done.code == 0, done.err
+    repeated(result["command"], tmp_path)
     for name in ("depth.tif", "fused.png", "confidence.tif", "source.tif"):
         content = client.get(f"{products}/{name}").content
         assert content == (tmp_path / "result" / name).read_bytes(), name
@@ -249,8 +247,7 @@ def test_measurements_are_those_of_the_command_line(client: TestClient, tmp_path
     for name in result["files"]:
         (tmp_path / name).write_bytes(client.get(f"{path}/products/{name}").content)
     (tmp_path / "shapes.json").write_text(json.dumps(SHAPES))
-    done = varfocus_process("measure", tmp_path, "--shapes", tmp_path / "shapes.json")
-    assert done.code == 0, done.err
+    repeated(f"varfocus measure '{tmp_path}' --shapes '{tmp_path / 'shapes.json'}'", tmp_path)
     assert (tmp_path / "measurements.csv").read_bytes() == table.content
     profiles = client.get(f"{path}/products/profiles.csv").content
     assert (tmp_path / "measurements-profiles.csv").read_bytes() == profiles
@@ -291,8 +288,7 @@ def test_frames_left_out_on_the_page_are_left_out_by_the_command_and_painted_fro
     client.post("/api/solve", json=body, headers=ORIGIN)
     result = finished_result(client, before)
     assert "--leave-out 0,3" in result["command"]
-    done = varfocus_process(*shlex.split(result["command"])[1:], cwd=tmp_path)
-    assert done.code == 0, done.err
+    repeated(result["command"], tmp_path)
     content = client.get(f"/api/results/{result['version']}/products/depth.tif").content
     assert content == (tmp_path / "result" / "depth.tif").read_bytes()
     assert load_result(tmp_path / "result").record["input"]["focus"] == [5, 10, 20, 25]
@@ -307,12 +303,46 @@ def test_frames_left_out_on_the_page_are_left_out_by_the_command_and_painted_fro
     result = saved(client)
     products = f"/api/results/{result['version']}/products"
     (tmp_path / "strokes.json").write_bytes(client.get(f"{products}/strokes.json").content)
-    done = varfocus_process(*shlex.split(result["command"])[1:], "--overwrite", cwd=tmp_path)
-    assert done.code == 0, done.err
+    repeated(f"{result['command']} --overwrite", tmp_path)
     content = client.get(f"{products}/fused.png").content
     assert content == (tmp_path / "result" / "fused.png").read_bytes()
     draw(client)
     client.post("/api/arrange", json={"order": ids, "excluded": []}, headers=ORIGIN)
+
+
+def test_a_frame_is_shown_beside_the_result_where_it_is_painted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sharp frames that only move, one of them left out: all are painted as they are shown."""
+    (tmp_path / "index.html").write_text(STATIC)
+    monkeypatch.setattr(server, "static_folder", lambda: tmp_path)
+    coarse = np.random.default_rng(0).integers(0, 255, (24, 30), np.uint8)
+    scene = np.kron(coarse, np.ones((6, 6), np.uint8))
+    shifts = [(-5, 3), (4, -5), (0, 0), (5, 4), (-3, -4)]
+    moved = [np.roll(scene, shift, (0, 1))[8:-8, 8:-8] for shift in shifts]
+    shots = write_pictures(tmp_path / "moving", moved)
+    with client_of(server.Page(read_stack(str(shots)), [str(shots)])) as client:
+        ids = [f["id"] for f in client.get("/api/state").json()["frames"]]
+        body = {"order": ids, "excluded": [ids[3]]}
+        client.post("/api/arrange", json=body, headers=ORIGIN)
+        body = {"parameters": {"method": "classic", "align": "shift"}}
+        client.post("/api/solve", json=body, headers=ORIGIN)
+        result = finished_result(client)
+        left, top, width, height = result["place"]
+        assert (width, height) != moved[0].shape[::-1]
+        corners = [[left + 2, top + 2], [left + width - 2, top + 2]]
+        corners += [[x, top + height - 2] for x, _ in reversed(corners)]
+        for k in (1, 3):
+            raw = client.get(f"/api/frames/{ids[k]}/0/0/0").content
+            path = f"/api/results/{result['version']}/frames/{ids[k]}/0/0/0"
+            beside = client.get(path).content
+            assert beside != raw
+            there = np.frombuffer(beside, np.uint8).reshape(*moved[0].shape, 4)
+            draw(client, {"tool": "paint", "frame": ids[k], "points": corners})
+            answer = client.get(f"/api/results/{result['version']}/fused/full/0/0/0")
+            painted = np.frombuffer(answer.content, np.uint8).reshape(height, width, 4)
+            inner = np.s_[top + 4 : top + height - 4, left + 4 : left + width - 4]
+            np.testing.assert_array_equal(painted[4:-4, 4:-4], there[inner])
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from page_browser import (
     finished,
     launched,
     picture,
+    pinch,
     reconstruct,
     steady,
     wait_for_colours,
@@ -120,7 +121,7 @@ def test_a_frame_is_painted_in_with_its_picture_beside_taken_back_and_repeated(
 ) -> None:
     page.click("[data-tool=retouch]")
     page.locator("#strip li button").last.click()
-    shown(page, r"^\d+/fused/full frame/\d+$")  # the source beside the result
+    shown(page, r"^\d+/fused/full \d+/frame/\d+$")  # the source beside the result
     plain = tile(page, "fused")
     page.locator(".overlay").focus()
     size = page.locator("#brush-radius")
@@ -134,7 +135,7 @@ def test_a_frame_is_painted_in_with_its_picture_beside_taken_back_and_repeated(
         page.keyboard.press("Shift+[")
     expect(soft).to_have_attribute("aria-valuetext", "0 %")
     draw(page, (60, 40), (100, 70))
-    shown(page, r"^\d+/fused/full@1 frame/\d+$")
+    shown(page, r"^\d+/fused/full@1 \d+/frame/\d+$")
     expect(page.locator("#stroke-count")).to_have_text("1 stroke")
     painted = tile(page, "fused")[..., :3]
     with Image.open(shots / "img5.png") as image:
@@ -182,10 +183,10 @@ def test_depth_is_filled_set_smoothed_and_erased(page: Page) -> None:
     expect(count).to_have_text("0 strokes")
     finished(page)
     page.click("[data-stroke=paint]")
-    shown(page, r"^\d+/fused/\S+ frame/\d+$")
+    shown(page, r"^\d+/fused/\S+ \d+/frame/\d+$")
     page.reload()  # how the maps were shown before is known nevertheless
     page.wait_for_selector("html[data-ready=yes]")
-    shown(page, r"^\d+/fused/\S+ frame/\d+$")
+    shown(page, r"^\d+/fused/\S+ \d+/frame/\d+$")
     page.click("[data-tool=probe]")
     expect(page.locator("#retouch-section")).to_be_hidden()
     shown(page, r"^\d+/fused/\S+ \d+/depth/\S+$")
@@ -209,6 +210,19 @@ def test_slabs_are_made_and_painted_from(page: Page) -> None:
     page.select_option("#paint-source", "frame")
     page.click("[data-tool=probe]")
     finished(page)
+
+
+def test_two_fingers_zoom_and_paint_nothing(page: Page) -> None:
+    finished(page)
+    page.click("[data-tool=retouch]")
+    expect(page.locator("#stroke-count")).to_have_text("0 strokes")
+    pinch(page)
+    page.wait_for_function(
+        "() => JSON.parse(sessionStorage.getItem(`varfocus-${location.port}`)).place?.scale > 2"
+    )
+    expect(page.locator("#stroke-count")).to_have_text("0 strokes")
+    page.get_by_role("button", name="Fit").click()
+    page.click("[data-tool=probe]")
 
 
 # Without a pointer
@@ -269,6 +283,7 @@ def test_lines_outlines_and_strokes_are_drawn_by_keys_alone(page: Page, shots: P
     assert corners[0][0] < corners[1][0] == corners[2][0]
     page.get_by_role("button", name="Remove the mask").click()
     expect(outline).to_have_count(0)
+    assert page.locator(".message .undo").count() <= 1  # the maps are not hidden under offers
 
     def settled() -> bool:
         state = page.request.get(address).json()

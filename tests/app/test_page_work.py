@@ -26,6 +26,7 @@ from page_browser import (
     image_place,
     one_pane,
     picture,
+    pinch,
     reconstruct,
     wait_for_colours,
     wait_for_maps,
@@ -309,11 +310,28 @@ def axe(page: Page, where: str) -> None:
         for v in report["violations"]
     ]
     assert found == [], where
+    wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0, f"{where} is wider than the window"
+
+
+def axe_at_any_size(page: Page, where: str) -> None:
+    """Do so on a telephone, a tablet and a desk."""
+    before = page.viewport_size or {"width": 1280, "height": 800}
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        expect(page.locator("[data-drawing]")).to_have_count(0)
+        axe(page, f"{where} at {width}")
+    page.set_viewport_size(before)
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_every_state_is_for_everybody_at_any_size(page: Page, width: int, height: int) -> None:
     page.set_viewport_size({"width": width, "height": height})
+    dark = width == 900  # once is enough: colours do not depend on the size
+    if dark:
+        page.click("#theme")
+    shown = page.evaluate("() => document.documentElement.dataset.theme")
+    assert shown == ("dark" if dark else "light")
 
     def unfolded(side: str, panel: str) -> None:
         if page.locator(f"#fold-{side}").get_attribute("aria-expanded") == "false":
@@ -326,6 +344,24 @@ def test_every_state_is_for_everybody_at_any_size(page: Page, width: int, height
         "inspector": lambda: unfolded("right", "#inspector"),
         "surface": lambda: (fold(page), page.click("[data-view='3d']")),
         "help": lambda: page.click("#help"),
+        "comparison": lambda: (
+            page.keyboard.press("Escape"),
+            unfolded("right", "#inspector"),
+            page.locator("button:enabled[aria-label^='Compare']").first.click(),
+            fold(page),
+            expect(page.locator("#comparison")).to_be_attached(),
+        ),
+        "measuring": lambda: (page.keyboard.press("a"), page.keyboard.press("l"), line(page)),
+        "retouching": lambda: (
+            page.keyboard.press("t"),
+            unfolded("right", "#inspector"),
+            expect(page.locator("#retouch-section")).to_be_visible(),
+        ),
+        "everything unfolded": lambda: (
+            unfolded("left", "#controls"),
+            unfolded("right", "#inspector"),
+            page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)"),
+        ),
     }
     box = page.locator("#stage").bounding_box()
     assert box is not None
@@ -334,11 +370,38 @@ def test_every_state_is_for_everybody_at_any_size(page: Page, width: int, height
         enter()
         expect(page.locator("[data-drawing]")).to_have_count(0)
         axe(page, f"{name} at {width}")
-        wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, f"{name} at {width} is wider than the window"
         picture(page, f"{name}-{width}")
-    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = false)")
+    page.click("[data-tool=probe]")
+    page.locator("#measured").get_by_role("button", name="Remove all").click()
+    page.get_by_role("button", name="End the comparison").click()
     page.click("[data-view='2']")
+    if dark:
+        page.click("#theme")
+
+
+def line(page: Page) -> None:
+    """Draw a line by keys, and wait for its numbers."""
+    page.locator(".overlay").focus()
+    for key in ("ArrowDown", "Space", "ArrowRight", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator("#measured canvas")).to_be_attached()
+
+
+@pytest.mark.parametrize(("width", "height"), [(720, 450), (3840, 2160)])
+def test_everything_is_in_reach_at_200_percent_and_on_a_large_screen(
+    page: Page, width: int, height: int
+) -> None:
+    """A window of 1440×900 at 200 % has 720×450 pixels."""
+    page.set_viewport_size({"width": width, "height": height})
+    for selector in ("#views button", "#tools button", "#export", "#fold-left", "#strip input"):
+        for button in page.locator(selector).filter(visible=True).all():
+            expect(button).to_be_in_viewport(ratio=0.99)
+    stage = page.locator("#panes").bounding_box()
+    assert stage is not None
+    assert stage["height"] > 0.4 * height  # most of it is for the maps
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     page.set_viewport_size({"width": 1280, "height": 800})
 
 
@@ -350,31 +413,13 @@ def fold(page: Page) -> None:
             page.click(f"#fold-{side}")
 
 
+@pytest.mark.usefixtures("page")  # which has results
 def test_two_fingers_zoom(browser: Browser, address: str) -> None:
     page = opened(browser, address, viewport={"width": 800, "height": 700}, has_touch=True)
     page.wait_for_selector("html[data-ready] #strip li")
     page.click("[data-view='2']")  # another page may have chosen another one
     expect(page.locator("#panes canvas").first).to_have_attribute("data-shown", re.compile(r"\S"))
-    page.evaluate(
-        """() => {
-            const maps = document.querySelector(".overlay");
-            maps.setPointerCapture = () => undefined;  // of fingers that are made up
-            const box = maps.getBoundingClientRect();
-            const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
-            const finger = (type, pointerId, dx) =>
-                maps.dispatchEvent(new PointerEvent(type, {
-                    pointerId, pointerType: "touch", clientX: x + dx, clientY: y, bubbles: true,
-                }));
-            finger("pointerdown", 1, -30);
-            finger("pointerdown", 2, 30);
-            for (const apart of [60, 90, 120]) {
-                finger("pointermove", 1, -apart);
-                finger("pointermove", 2, apart);
-            }
-            finger("pointerup", 1, -120);
-            finger("pointerup", 2, 120);
-        }"""
-    )
+    pinch(page)
     page.wait_for_function(
         """() => {
             const kept = sessionStorage.getItem(`varfocus-${location.port}`) ?? "{}";
@@ -406,7 +451,7 @@ def test_a_lost_server_is_said_and_the_same_tab_goes_on(browser: Browser, tmp_pa
     frames = write_pictures(tmp_path / "shots", simulate("steps", shape=(60, 80), n=5).frames)
     with served(tmp_path / "sessions") as (address, server):
         page = opened(browser, address)
-        axe(page, "welcome")
+        axe_at_any_size(page, "welcome")
         page.set_input_files("#files", sorted(frames.iterdir()))
         page.wait_for_selector("#strip li")
         page.select_option("#method", "classic")
@@ -424,7 +469,7 @@ def test_a_lost_server_is_said_and_the_same_tab_goes_on(browser: Browser, tmp_pa
         server.wait()
         expect(page.locator("#offline")).to_be_visible()
         expect(page.locator("#progress")).to_be_hidden()
-        axe(page, "offline")
+        axe_at_any_size(page, "offline")
         picture(page, "offline")
     with served(tmp_path / "sessions") as (again, _):
         assert again == address  # same port, same token
@@ -438,7 +483,7 @@ def test_a_lost_server_is_said_and_the_same_tab_goes_on(browser: Browser, tmp_pa
         page = opened(browser, again)  # a new tab is offered the work
         row = page.locator("[data-session]")
         expect(row).to_contain_text("5 frames")
-        axe(page, "going on")
+        axe_at_any_size(page, "going on")
         picture(page, "go-on")
         row.click()
         expect(page.locator("#strip li")).to_have_count(5)
@@ -530,7 +575,7 @@ def test_several_folders_wait_in_a_queue_and_become_sessions(
         expect(page.locator("[data-state=done]")).to_have_count(3)
         expect(page.locator("#queue-button")).to_have_attribute("aria-label", "Queue 3/3")
         expect(page.locator("#strip li")).to_have_count(8)
-        axe(page, "queue")
+        axe_at_any_size(page, "queue")
         picture(page, "queue")
         page.get_by_role("button", name="Open: bee").click()
         expect(page.locator("#source")).to_contain_text("bee")
@@ -551,6 +596,7 @@ def test_several_folders_wait_in_a_queue_and_become_sessions(
         server.kill()
         server.wait()
         expect(page.locator("#offline")).to_be_visible()
+        expect(row.locator("progress")).to_have_count(0)  # none that stands still
     with served(tmp_path / "sessions"):
         expect(page.locator("#offline")).to_be_hidden()
         expect(row).to_have_attribute("data-state", "done")

@@ -3,6 +3,7 @@
 import { el } from "./dom";
 import { Surface } from "./views/surface";
 import { short, t } from "./words";
+import { cross } from "./viewer/ink";
 import { Viewer, type Source } from "./viewer/viewer";
 
 /** What the report embeds; depth as 16-bit steps from `low`, 0 is unknown. */
@@ -121,19 +122,7 @@ async function begin(): Promise<void> {
     for (const rect of rects) {
       const [x, y] = viewer.toScreen(rect, ...at);
       if (x < rect.x || x > rect.x + rect.width) continue;
-      for (const [style, width] of [
-        ["rgb(0 0 0 / 65%)", 3],
-        ["#fff", 1.25],
-      ] as const) {
-        pen.strokeStyle = style;
-        pen.lineWidth = width;
-        pen.beginPath();
-        pen.moveTo(x - 7, y);
-        pen.lineTo(x + 7, y);
-        pen.moveTo(x, y - 7);
-        pen.lineTo(x, y + 7);
-        pen.stroke();
-      }
+      cross(pen, [x, y], 7);
     }
   };
 

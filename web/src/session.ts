@@ -3,7 +3,7 @@
 import type { Batch } from "./dropped";
 import { get, listen, Offline, post, Refusal, upload, type Event, type Values } from "./api";
 import { Newest } from "./newest";
-import { current, difference, newest, type PaneChoice, type Store } from "./store";
+import { current, difference, newest, SENDING, type PaneChoice, type Store } from "./store";
 import { attempt, complain, offerUndo, say } from "./views/messages";
 import { serverWords, t } from "./words";
 import type { DifferenceInfo, Mask, ResultInfo, SessionInfo, State, Stroke } from "./wire";
@@ -296,7 +296,7 @@ export class Session {
         const show = (share: number): void =>
           this.store.dispatch({
             do: "aside",
-            busy: { version: -1, stage: t("sending", { name: file.name }), done: k + share, total: images.length },
+            busy: { version: SENDING, stage: t("sending", { name: file.name }), done: k + share, total: images.length },
           });
         show(0);
         try {

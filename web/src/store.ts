@@ -102,6 +102,9 @@ export interface Sketch {
   maps: Map<string, ArrayBuffer>;
 }
 
+/** The version of work that is done here: files are sent. */
+export const SENDING = -1;
+
 export interface Model {
   server: State;
   sketch: Sketch | null;
@@ -137,10 +140,9 @@ function step(model: Model, action: Action): Model {
     case "hear":
       return heard(model, action.event);
     case "online":
-      // Nothing is known of what was going on: better no progress than a frozen one.
       return action.yes
         ? { ...model, online: true }
-        : { ...model, online: false, aside: null, server: { ...model.server, busy: null } };
+        : { ...model, online: false, aside: null, server: interrupted(model.server) };
     case "aside":
       return { ...model, aside: action.busy };
     case "mask":
@@ -196,6 +198,12 @@ const NOTHING_CHOSEN: Partial<Choices> = {
   brush: FIRST_CHOICES.brush,
   tool: "probe",
 };
+
+/** Nothing is known of what was going on: better no progress than a frozen one. */
+function interrupted(server: State): State {
+  const queue = server.queue.map((e) => (e.state === "running" ? { ...e, state: "waiting" as const, busy: null } : e));
+  return { ...server, busy: null, queue };
+}
 
 function heard(model: Model, event: Event): Model {
   const { server } = model;

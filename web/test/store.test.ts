@@ -41,6 +41,7 @@ const state = (frames: number[], results: ResultInfo[] = [], session = "one"): S
     frames: frames.map(frame),
     results,
     busy: null,
+    queue: [],
     width: 4,
     height: 3,
     session,
@@ -102,6 +103,10 @@ test("no progress stands still when the server is gone", () => {
   const gone = reduce(model, { do: "online", yes: false });
   assert.equal(busy(gone), null);
   assert.equal(gone.online, false);
+  const step = { stage: "fitting", done: 1, total: 2, full: true };
+  const entry = { name: "a", title: "ant", method: "", state: "running" as const, message: "", busy: step };
+  const queued = reduce(after(opened(), { kind: "queue", queue: [entry] }), { do: "online", yes: false });
+  assert.deepEqual(queued.server.queue, [{ ...entry, state: "waiting", busy: null }]);
   assert.equal(reduce(gone, { do: "online", yes: true }).online, true);
 });
 

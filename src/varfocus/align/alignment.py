@@ -148,6 +148,10 @@ class Alignment:
             return stack.depths
         return float(ranks.max()) - ranks if stack.inverted else ranks
 
+    def stays(self, k: int) -> bool:
+        """Tell whether frame `k` is used as it is: neither moved nor made brighter."""
+        return np.array_equal(self.matrices[k], np.eye(3)) and bool((self.gains[k] == 1.0).all())
+
     def motion(self, k: int) -> float:
         """Return the root-mean-square motion in pixels, over the frame, of frame `k`."""
         return float(np.sqrt((displacement(self.matrices[k], self.size) ** 2).mean()))
@@ -210,7 +214,7 @@ class Alignment:
         used = [self.order[rank] for rank in kept]
         for k in used:
             matrix = self.matrices[k] @ origin
-            still = np.array_equal(self.matrices[k], np.eye(3)) and (self.gains[k] == 1.0).all()
+            still = self.stays(k)
             if still and crop == whole:
                 frames.append(stack.frames[k])
             elif still and self.model == "none":

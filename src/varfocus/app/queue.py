@@ -39,6 +39,9 @@ REMEDIES = {
 class SupersededError(InputError):
     """A request that was overtaken by a newer one; nobody waits for its answer any more."""
 
+    def __init__(self) -> None:
+        super().__init__("received a newer request of this kind", "expected one at a time")
+
 
 class JobQueue:
     """Jobs of `varfocus.app.jobs`, done one after another by a worker process.

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +30,8 @@ from varfocus.retouch import Retouch
 
 if TYPE_CHECKING:
     from varfocus.app.workspace import Workspace
+
+T = TypeVar("T")
 
 STROKES = "strokes.json"
 """What the strokes are called where they are downloaded, and in the command that repeats them."""
@@ -129,16 +132,23 @@ class Retouching:
             or "slab" a number instead of a picture.
         """
         known = self._workspace.known(version)
+        revision = self._revisions.get(version, 0) + 1
+        self._revisions[version] = revision
         for stroke in drawn:
             if isinstance(stroke.get("result"), int):
                 await self._written(stroke["result"])
-            elif stroke.get("tool") == "paint" and stroke.get("frame") not in _used(known):
-                await self._laid(known, stroke.get("frame"))
+            elif stroke.get("tool") == "paint" and stroke.get("frame") not in [None, *_used(known)]:
+                lay = partial(self.frame_folder, version, _whole(stroke["frame"]))
+                await self._again(version, revision, lay)
+        if self._revisions.get(version) != revision:  # other strokes came while that was waited for
+            raise SupersededError
         retouch = self._translated(known, drawn)
-        revision = self._revisions.get(version, 0) + 1
-        self._revisions[version] = revision
-        about = await self._workspace.done(
-            ApplyStrokes(self._workspace.number(), known, retouch, revision), thorough=True
+        about = await self._again(
+            version,
+            revision,
+            lambda: self._workspace.done(
+                ApplyStrokes(self._workspace.number(), known, retouch, revision), thorough=True
+            ),
         )
         old = self._places.get(version, {})
         self._places[version] = {
@@ -168,12 +178,23 @@ class Retouching:
                 SAVED_AFTER, lambda: self._in_background(self._written(version))
             )
 
+    async def _again(self, version: int, revision: int, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask again if a reconstruction that was cancelled took it along, not if it is old."""
+        while True:
+            try:
+                return await ask()
+            except SupersededError:
+                if self._revisions.get(version) != revision:
+                    raise
+
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Begin something that nobody waits for; the page is told if it fails."""
 
         async def told() -> None:
             try:
                 await work
+            except SupersededError:  # by what somebody does wait for
+                pass
             except VarfocusError as error:
                 self._workspace.complain(str(error))
 
@@ -205,19 +226,31 @@ class Retouching:
                 if before is not None and not self._painted_from(before):
                     shutil.rmtree(before, ignore_errors=True)
 
-    async def _laid(self, known: Known, frame_id: object) -> None:
-        """Have a frame that a result was not made of brought to its place, if it is one."""
-        frames = dict(enumerate(usable(self._workspace.session.frames)))
-        place = next((k for k, (f, _) in frames.items() if f.id == frame_id), None)
-        if place is None or laid_frame(known, frames[place][0].id).exists():
-            return
-        page_frame, frame = frames[place]
-        far = {f.id: abs(k - place) for k, (f, _) in frames.items()}
-        ids = known.solved.ids
-        nearest = sorted(range(len(ids)), key=lambda k: far.get(ids[k], len(frames)))
-        target = laid_frame(known, page_frame.id)
-        job = LayFrame(self._workspace.number(), known, frame, tuple(nearest), target)
-        await self._workspace.done(job, thorough=True)
+    async def frame_folder(self, version: int, frame_id: int) -> Path:
+        """Return where the tiles of a frame lie as a result sees it, aligned.
+
+        Parameters
+        ----------
+        version : int
+            Which result.
+        frame_id : int
+            The page's number of the frame, also of one that the result was not made of.
+        """
+        workspace, known = self._workspace, self._workspace.known(version)
+        used, ids = frame_id in _used(known), known.solved.ids
+        if used and (known.alignment is None or known.alignment.stays(ids.index(frame_id))):
+            return await workspace.frame_folder(frame_id)
+        place, frames = workspace.position(frame_id), usable(workspace.session.frames)
+        far = {f.id: abs(k - place) for k, (f, _) in enumerate(frames)}
+        nearest = tuple(sorted(range(len(ids)), key=lambda k: far.get(ids[k], len(frames))))
+        frame, picture = frames[place][1], None if used else laid_frame(known, frame_id)
+        folder = laid_frame(known, frame_id).with_suffix("")
+        await workspace.tiled(
+            folder,
+            workspace.session.shape,
+            lambda number: LayFrame(number, known, frame, nearest, picture, folder),
+        )
+        return folder
 
     def _painted_from(self, folder: Path) -> bool:
         """Tell whether a stroke on any result paints from the files in a folder."""
@@ -227,12 +260,20 @@ class Retouching:
     def carry(self, version: int) -> None:
         """Put the strokes of the result before onto a new one, as far as they still fit."""
         ids, drawn = self._last
-        now = self._workspace.known(version).solved.ids
-        if ids != now:  # frame numbers mean other frames
-            kept = [s for s in drawn if s.get("tool") != "set-depth"]
-            there = {f.id for f, _ in usable(self._workspace.session.frames)}
-            drawn = [s for s in kept if s.get("frame") is None or s["frame"] in there]
-        drawn = [stroke for stroke in drawn if "slab" not in stroke]  # slabs of another depth
+        workspace = self._workspace
+        same = ids == workspace.known(version).solved.ids
+        frames = {f.id for f, _ in usable(workspace.session.frames)}
+
+        def fits(stroke: dict[str, Any]) -> bool:
+            if stroke.get("tool") == "set-depth":
+                return same  # otherwise frame numbers mean other frames
+            if "result" in stroke:
+                return stroke["result"] in workspace.session.results
+            if "slab" in stroke:
+                return False  # it is of another depth
+            return "frame" not in stroke or stroke["frame"] in frames
+
+        drawn = [stroke for stroke in drawn if fits(stroke)]
         if drawn:
             self.draw_soon(version, drawn)
 
@@ -255,7 +296,7 @@ class Retouching:
         stack, ids = known.solved.stack, known.solved.ids
         names = stack.names
         strokes = []
-        for number, one in enumerate(drawn):
+        for one in drawn:
             stroke = dict(one)
             if "picture" in stroke:
                 raise ParameterError("received a picture from the page", "expected no file names")
@@ -264,13 +305,8 @@ class Retouching:
                 if frame_id in _used(known):
                     k = ids.index(frame_id)
                     stroke["frame"] = names[k] if names.count(names[k]) == 1 else k
-                elif laid_frame(known, frame_id).exists():
-                    stroke["picture"] = str(laid_frame(known, frame_id))
                 else:
-                    raise ParameterError(
-                        f"stroke {number}: received frame {frame_id}",
-                        "expected one of the frames",
-                    )
+                    stroke["picture"] = str(laid_frame(known, frame_id))
             elif stroke.get("tool") == "set-depth" and known.alignment is not None:
                 ranks, index = known.alignment.ranks, stroke.get("frame")
                 if isinstance(index, int | float):

@@ -342,6 +342,12 @@ class Page:
         """Return a tile of a frame, RGBA."""
         return _tile(await self.workspace.frame_folder(request.path_params["id"]), request)
 
+    async def laid_tile(self, request: Request) -> Response:
+        """Return a tile of a frame as a result sees it: where, and as bright as, it is painted."""
+        given = request.path_params
+        folder = await self.workspace.retouching.frame_folder(given["version"], given["id"])
+        return _tile(folder, request)
+
     async def map_tile(self, request: Request) -> Response:
         """Return a tile of a map, float32, or of the all-in-focus image, RGBA."""
         given = request.path_params
@@ -434,6 +440,7 @@ def application(page: Page, token: str, hosts: tuple[str, ...]) -> ASGIApp:
         Route("/api/results/{version:int}/retouch", page.retouch, methods=["POST"]),
         Route("/api/results/{version:int}/slabs", page.slabs, methods=["POST"]),
         Route("/api/results/{version:int}/products/{name}", page.product),
+        Route("/api/results/{version:int}/frames/{id:int}/" + tile, page.laid_tile),
         Route("/api/results/{version:int}/{map}/{kind}/" + tile, page.map_tile),
         WebSocketRoute("/api/events", page.events),
         Mount("/", StaticFiles(directory=static_folder(), html=True)),

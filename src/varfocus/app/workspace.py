@@ -76,7 +76,7 @@ class Workspace:
         self.shelf = shelf or Shelf(self._temporary or Path())
         self.publish = publish
         self._keeping: asyncio.TimerHandle | None = None
-        self._showing: dict[int, asyncio.Future[Report]] = {}
+        self._showing: dict[Path, asyncio.Future[Report]] = {}
         self._futures: dict[int, asyncio.Future[Report]] = {}
         loop = asyncio.get_running_loop()
 
@@ -193,21 +193,38 @@ class Workspace:
     async def frame_folder(self, frame_id: int) -> Path:
         """Return where the tiles of a frame lie, decoding it first if need be."""
         folder = self.session.folder / "frames" / str(frame_id) / "levels"
-        everything = usable(self.session.frames)
-        position = next((k for k, (f, _) in enumerate(everything) if f.id == frame_id), None)
-        if position is None:
-            raise InputError(f"received frame {frame_id}", "expected one of the frames")
-        # The coarsest level comes last: one that was interrupted has the finest alone.
-        coarsest = level_count(*everything[position][1].shape[:2]) - 1
-        if (folder / f"{coarsest}.npy").exists():
-            return folder
-        if frame_id not in self._showing:  # one job for all tiles of a frame
-            stack = FocusStack([frame for _, frame in everything])
-            job = ShowFrame(self.number(), stack, position, folder)
-            showing = self._showing[frame_id] = asyncio.ensure_future(self.done(job))
-            showing.add_done_callback(lambda _: self._showing.pop(frame_id, None))
-        await asyncio.shield(self._showing[frame_id])
+        position, shape = self.position(frame_id), self.session.shape
+        stack = FocusStack([frame for _, frame in usable(self.session.frames)])
+        await self.tiled(folder, shape, lambda n: ShowFrame(n, stack, position, folder))
         return folder
+
+    def position(self, frame_id: int) -> int:
+        """Return which of the usable frames has a number."""
+        ids = [f.id for f, _ in usable(self.session.frames)]
+        if frame_id not in ids:
+            raise InputError(f"received frame {frame_id}", "expected one of the frames")
+        return ids.index(frame_id)
+
+    async def tiled(self, folder: Path, shape: tuple[int, int], job: Callable[[int], Any]) -> None:
+        """Have the tiles of a picture written, unless they are; one job for all of them.
+
+        Parameters
+        ----------
+        folder : Path
+            Where they lie.
+        shape : (int, int)
+            Height and width of the picture.
+        job : callable
+            Returns the job that writes them, under the number given.
+        """
+        # The coarsest level comes last: one that was interrupted has the finest alone.
+        if (folder / f"{level_count(*shape) - 1}.npy").exists():
+            return
+        if folder not in self._showing:
+            showing = asyncio.ensure_future(self.done(job(self.number())))
+            self._showing[folder] = showing
+            showing.add_done_callback(lambda _: self._showing.pop(folder, None))
+        await asyncio.shield(self._showing[folder])
 
     async def done(self, job: Any, *, thorough: bool = False) -> Report:
         """Have a worker do something, and wait for it."""
@@ -390,7 +407,6 @@ def deliver(future: asyncio.Future[Report], message: Report) -> None:
     if message["kind"] == "failed":
         future.set_exception(InputError(*message["message"].split("\n", 2)))
     elif message["kind"] == "dropped":
-        words = ("received a newer request of this kind", "expected one at a time")
-        future.set_exception(SupersededError(*words))
+        future.set_exception(SupersededError())
     else:
         future.set_result(message)

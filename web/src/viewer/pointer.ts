@@ -15,6 +15,8 @@ export interface Hand {
   pressed(pane: number, x: number, y: number): boolean;
   dragged(x: number, y: number): void;
   released(x: number, y: number, moved: boolean): void;
+  /** What was begun does not count. */
+  takenBack(): void;
   hovered(pane: number, x: number, y: number): void;
   nudged(dx: number, dy: number): void;
   /** True if somebody else took the key. */
@@ -78,7 +80,7 @@ export function listen(surface: HTMLElement, hand: Hand): void {
     fingers.set(event.pointerId, [x, y]);
     const view = hand.shownView(hand.rects()[pane]!);
     if (fingers.size === 2) {
-      if (drag?.mode === "tool") hand.released(...image(drag.pane, drag.x, drag.y), false); // a second finger takes the first's line back
+      if (drag?.mode === "tool") hand.takenBack(); // it was the first finger of two
       drag = { mode: "pinch", pane, view, from: [...fingers.values()] };
       moved = true;
       return;
@@ -123,7 +125,13 @@ export function listen(surface: HTMLElement, hand: Hand): void {
     if (ended.mode === "tool" || ended.mode === "pan") hand.released(...image(ended.pane, ...place(event)), moved);
   };
   surface.addEventListener("pointerup", up);
-  surface.addEventListener("pointercancel", up);
+  surface.addEventListener("pointercancel", (event) => {
+    if (drag?.mode === "tool") {
+      drag = null;
+      hand.takenBack();
+    }
+    up(event);
+  });
   surface.addEventListener("pointerleave", () => hand.hovered(-1, 0, 0));
   surface.addEventListener("dblclick", () => hand.fit());
   surface.addEventListener("keydown", (event) => {

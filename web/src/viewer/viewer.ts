@@ -46,6 +46,8 @@ export class Viewer implements Hand {
   onPress: ((pane: number, x: number, y: number) => boolean) | null = null;
   onDrag: ((x: number, y: number) => void) | null = null;
   onRelease: ((x: number, y: number, moved: boolean) => void) | null = null;
+  /** Called when what was begun is not to count: a second finger came, or the system took the pointer. */
+  onTakeBack: (() => void) | null = null;
   /** Called when the keys move the chosen pixel. */
   onNudge: ((dx: number, dy: number) => void) | null = null;
   onKey: ((event: KeyboardEvent) => boolean) | null = null;
@@ -151,6 +153,9 @@ export class Viewer implements Hand {
   }
   released(x: number, y: number, moved: boolean): void {
     this.onRelease?.(x, y, moved);
+  }
+  takenBack(): void {
+    this.onTakeBack?.();
   }
   hovered(pane: number, x: number, y: number): void {
     this.onHover?.(pane, x, y);

@@ -4,9 +4,10 @@ import { el } from "../dom";
 import type { Session } from "../session";
 import type { Model, Rectangle, Store } from "../store";
 import { t } from "../words";
+import { CHOSEN, MARKED, traced } from "../viewer/ink";
 import { parsed, spanned, within } from "../viewer/layout";
 import type { Mask, Outline } from "../wire";
-import type { Layer } from "./panes";
+import type { Layer } from "./layer";
 
 /** Screen pixels between two corners of an outline. */
 const SPACING = 4;
@@ -119,15 +120,17 @@ export class Area implements Layer {
     this.changed();
   }
 
-  release(): void {
+  release(): boolean {
     const drawing = this.drawing;
     this.drawing = null;
-    if (drawing?.tool === "crop" && drawing.points.length === 2) this.setBox(spanned(drawing.points));
-    if (drawing?.tool === "mask" && drawing.points.length >= 3) {
+    const complete = !!drawing && drawing.points.length >= (drawing.tool === "crop" ? 2 : 3);
+    if (complete && drawing.tool === "crop") this.setBox(spanned(drawing.points));
+    if (complete && drawing.tool === "mask") {
       const outline: Outline = [this.counts, drawing.points];
       this.session.mask({ outlines: [...(this.mask?.outlines ?? []), outline], base: this.mask?.base ?? false });
     }
     this.changed();
+    return complete;
   }
 
   corners(): boolean {
@@ -183,19 +186,11 @@ export class Area implements Layer {
     const outlines = [...(this.mask?.outlines ?? [])];
     if (this.drawing?.tool === "mask") outlines.push([this.counts, this.drawing.points]);
     for (const [counts, points] of outlines) {
-      context.beginPath();
-      points.forEach(([x, y], k) => (k ? context.lineTo(...toScreen(x, y)) : context.moveTo(...toScreen(x, y))));
-      context.closePath();
-      for (const [style, width, dash] of [
-        ["rgb(0 0 0 / 60%)", 3, []],
-        [counts ? "#5fe0c8" : "#ffb25e", 1.5, counts ? [] : [5, 4]],
-      ] as const) {
-        context.strokeStyle = style;
-        context.lineWidth = width;
-        context.setLineDash([...dash]);
-        context.stroke();
-      }
-      context.setLineDash([]);
+      const path = (): void => {
+        points.forEach(([x, y], k) => (k ? context.lineTo(...toScreen(x, y)) : context.moveTo(...toScreen(x, y))));
+        context.closePath();
+      };
+      traced(context, path, counts ? CHOSEN : MARKED, 1.5, counts ? [] : [5, 4]);
     }
   }
 }

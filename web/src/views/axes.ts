@@ -11,6 +11,8 @@ interface Label {
   at: three.Vector3;
   axis: Axis;
   text: string;
+  /** Screen pixels that it stands above its place. */
+  above?: number;
 }
 
 export class Axes {
@@ -61,6 +63,7 @@ export class Axes {
         at: new three.Vector3(-w - 0.05, h, high + 0.04),
         axis: "z",
         text: `${t("height")}, ${unitWord(relief.unit)}`,
+        above: 12, // however small the scene is, not on the highest number
       },
     );
     this.lines.geometry.dispose();
@@ -84,11 +87,13 @@ export class Axes {
       return Math.hypot(x - cx, y - cy) < 8;
     };
     const taken: [number, number][] = [];
-    for (const { at, axis, text } of this.labels) {
+    for (const { at, axis, text, above = 0 } of this.labels) {
       if (hidden(axis)) continue;
       const [x, y] = toScreen(at);
       const far = Math.hypot(x - cx, y - cy) || 1;
-      const place: [number, number] = [x + ((x - cx) / far) * 16, y + ((y - cy) / far) * 12];
+      const place: [number, number] = [x + ((x - cx) / far) * 16, y + ((y - cy) / far) * 12 - above];
+      const half = context.measureText(text).width / 2 + 4; // all of it in sight, also in a narrow window
+      place[0] = Math.min(Math.max(place[0], half), width - half);
       if (taken.some((p) => Math.abs(p[0] - place[0]) < 26 && Math.abs(p[1] - place[1]) < 11)) continue;
       taken.push(place);
       write(context, text, ...place, ink);

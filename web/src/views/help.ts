@@ -81,6 +81,7 @@ function showHelp(): void {
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
+  dialog.scrollTop = 0; // the button that has the focus is the last thing of a long list
 }
 
 /** The page begins anew in the other language; nothing of the work is lost by that. */

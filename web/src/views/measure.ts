@@ -4,9 +4,10 @@ import { post, Refusal } from "../api";
 import { el } from "../dom";
 import { current, type Store, type Tool } from "../store";
 import { serverWords, t, toolAbout } from "../words";
+import { MARKED } from "../viewer/ink";
 import type { Point, Shape, ShapeKind, Table } from "../wire";
 import { MeasureList } from "./measurelist";
-import type { Layer } from "./panes";
+import type { Layer } from "./layer";
 import { drawLevel, drawShape, handleAt, inside, samePoint } from "./shapes";
 
 const MEASURING: Tool[] = ["line", "step", "region", "point"];
@@ -130,12 +131,13 @@ export class Measure implements Layer {
     this.changed();
   }
 
-  release(moved: boolean): void {
+  release(moved: boolean): boolean {
     const held = this.held;
-    if (!held) return;
+    if (!held) return false;
     this.held = null;
     const shape = this.shapes[held.shape];
-    if (this.making && !moved && shape && shape.kind !== "point") {
+    const nothing = this.making && !moved && !!shape && shape.kind !== "point";
+    if (nothing) {
       const points = shape.points.slice(0, -2);
       this.shapes = points.length
         ? this.shapes.map((s) => (s === shape ? { ...s, points } : s))
@@ -145,6 +147,7 @@ export class Measure implements Layer {
     this.fresh = true;
     const { level } = this.store.get().choices;
     this.store.choose({ shapes: this.shapes, level: { ...level, points: this.levelPoints } });
+    return !nothing;
   }
 
   takeBack(): null {
@@ -185,7 +188,7 @@ export class Measure implements Layer {
     if (this.store.get().choices.level.by === "points") drawLevel(context, this.levelPoints, toScreen);
     if (this.marked) {
       const [x, y] = toScreen(...this.marked);
-      context.fillStyle = "#ffb25e";
+      context.fillStyle = MARKED;
       context.strokeStyle = "rgb(0 0 0 / 70%)";
       context.lineWidth = 1.5;
       context.beginPath();

@@ -28,6 +28,7 @@ const done: { action: () => void; box: HTMLElement }[] = [];
 
 /** Say what was done, and offer to take it back, here and by Ctrl+Z. */
 export function offerUndo(text: string, action: () => void): void {
+  for (const before of done) before.box.remove(); // one offer hides enough of the maps; Ctrl+Z knows the others
   const button = el("button", { type: "button", class: "undo" }, t("undo"));
   const entry = { action, box: say(text, "note", button) };
   button.addEventListener("click", () => undo(entry));

@@ -34,7 +34,7 @@ function show(host: HTMLElement, session: Session, model: Model): void {
 }
 
 /** In words, where the result in full size is not what its sketch promised. */
-function departure(result: ResultInfo): string {
+export function departure(result: ResultInfo): string {
   const { sketched } = result;
   const depth = result.maps["depth"];
   if (result.preview || !sketched || !depth) return "";

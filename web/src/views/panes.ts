@@ -14,28 +14,14 @@ import {
   type PaneChoice,
   type Store,
 } from "../store";
-import { mapWord, short, t, unitWord } from "../words";
+import { mapWord, short, t, toolAbout, unitWord } from "../words";
+import { cross } from "../viewer/ink";
 import type { Filled, Rect, Viewer } from "../viewer/viewer";
 import type { ResultInfo } from "../wire";
+import { abandon, type Layer } from "./layer";
 import { resultTitle } from "./naming";
 import { Pen } from "./pen";
 import { frameSource, sourceOf } from "./sources";
-
-/** Something that draws on the maps and may take the pointer. */
-export interface Layer {
-  /** Draw onto a pane. */
-  draw(context: CanvasRenderingContext2D, toScreen: (x: number, y: number) => [number, number]): void;
-  /** True takes the drag away from panning. */
-  press(x: number, y: number, scale: number): boolean;
-  drag(x: number, y: number, scale: number): void;
-  release(moved: boolean): void;
-  /** Whether what is being drawn has any number of points: keys set one after the other. */
-  corners?(): boolean;
-  /** Take the last point back; returns the one before, null if nothing is being drawn any more. */
-  takeBack(): [number, number] | null;
-  /** The pointer is over this place; null when it left. */
-  hover?(place: [number, number] | null): void;
-}
 
 export class Panes {
   private hover: [number, number] | null = null;
@@ -53,12 +39,16 @@ export class Panes {
   ) {
     viewer.decorate = (context, rects, filled) => this.decorate(context, rects, filled);
     viewer.onHover = (pane, x, y) => this.read(pane, x, y);
-    viewer.onPress = (_, x, y) => layers.some((layer) => layer.press(x, y, viewer.scale()));
+    viewer.onPress = (_, x, y) => {
+      this.pen.rest();
+      return layers.some((layer) => layer.press(x, y, viewer.scale()));
+    };
     viewer.onDrag = (x, y) => layers.forEach((layer) => layer.drag(x, y, viewer.scale()));
     viewer.onRelease = (x, y, moved) => {
       layers.forEach((layer) => layer.release(moved));
       if (!moved && store.get().choices.tool === "probe") this.probe(x, y);
     };
+    viewer.onTakeBack = () => layers.forEach(abandon);
     this.pen = new Pen(byId("stage"), store, viewer, layers, ([x, y]) => {
       const { width, height } = store.get().server;
       this.read(0, Math.min(x, width - 0.5), Math.min(y, height - 0.5));
@@ -249,8 +239,15 @@ export class Panes {
         words.push(`${mapWord(choice.map)} ${short(value[0])} ${unitWord(unit)}`.trim() + whose);
       }
     }
-    byId("readout").textContent = words.join("  ·  ") || this.pen.hint();
+    byId("readout").textContent = words.join("  ·  ") || this.hint();
     this.viewer.redraw();
+  }
+
+  /** What to do with the tool in hand. */
+  private hint(): string {
+    const { tool } = this.store.get().choices;
+    const possible = tool === "probe" || tool === "crop" || tool === "mask" || current(this.store.get());
+    return possible ? toolAbout(tool) : "";
   }
 
   private probe(x: number, y: number): void {
@@ -275,22 +272,6 @@ function caption(context: CanvasRenderingContext2D, rect: Rect, words: string): 
   context.textAlign = "center";
   context.fillStyle = getComputedStyle(byId("stage")).color;
   context.fillText(words, rect.x + rect.width / 2, rect.y + rect.height / 2, rect.width - 16);
-}
-
-function cross(context: CanvasRenderingContext2D, [x, y]: [number, number], radius: number): void {
-  for (const [style, width] of [
-    ["rgb(0 0 0 / 65%)", 3],
-    ["#fff", 1.25],
-  ] as const) {
-    context.strokeStyle = style;
-    context.lineWidth = width;
-    context.beginPath();
-    context.moveTo(x - radius, y);
-    context.lineTo(x + radius, y);
-    context.moveTo(x, y - radius);
-    context.lineTo(x, y + radius);
-    context.stroke();
-  }
 }
 
 function curtain(context: CanvasRenderingContext2D, rect: Rect, x: number): void {

@@ -1,11 +1,13 @@
 // Drawing without a pointer: a cursor on the maps that keys move, and that does what a pointer would.
 
 import { el } from "../dom";
-import { current, type Store } from "../store";
-import { t, toolAbout } from "../words";
+import type { Store } from "../store";
+import { t } from "../words";
+import { MARKED, traced } from "../viewer/ink";
 import type { Viewer } from "../viewer/viewer";
 import type { Point } from "../wire";
-import type { Layer } from "./panes";
+import { abandon, type Layer } from "./layer";
+import { samePoint } from "./shapes";
 
 /** Screen pixels that an arrow key moves the cursor by; with Shift it is one pixel of the frames. */
 const STEP = 12;
@@ -40,11 +42,14 @@ export class Pen {
     viewer.onKey = (event) => this.key(event);
     store.watch(
       (m) => [m.choices.tool, m.choices.session, m.choices.view],
-      () => {
-        this.takeBack(true);
-        this.at = null;
-      },
+      () => this.rest(),
     );
+  }
+
+  /** Go out of sight: another tool is in hand, or a pointer. */
+  rest(): void {
+    if (this.down) abandon(this.down.layer);
+    this.at = this.down = null;
   }
 
   /** True if the key was for the cursor. */
@@ -53,8 +58,8 @@ export class Pen {
     const arrow = ARROWS[event.key];
     if (arrow) this.move(arrow, event.shiftKey);
     else if (event.key === " " || event.key === "Enter") this.set(event.key === "Enter");
-    else if ((event.key === "Backspace" || event.key === "Escape") && this.down)
-      this.takeBack(event.key === "Escape", true);
+    else if (event.key === "Backspace" && this.down) this.takeBack();
+    else if (event.key === "Escape" && this.down) this.cancel();
     else return false;
     this.viewer.redraw();
     return true;
@@ -93,8 +98,9 @@ export class Pen {
   private dragTo(to: Point): void {
     const { down } = this;
     if (!down) return;
-    down.layer.drag(...to, this.viewer.scale());
-    down.moved ||= to[0] !== down.last[0] || to[1] !== down.last[1];
+    down.moved = !samePoint(to, down.last);
+    // A pointer leaves out points that lie close; a key means what it sets, but not twice.
+    if (down.moved || !down.layer.corners?.()) down.layer.drag(...to, Infinity);
   }
 
   /** Set a point here; the first one begins, and `last` finishes. */
@@ -110,6 +116,7 @@ export class Pen {
     }
     this.dragTo(at);
     if (last || !this.down.layer.corners?.()) return this.finish(t("penDone", where));
+    if (!this.down.moved) return; // it is set already
     this.down = { ...this.down, last: at, count: this.down.count + 1 };
     this.say(t("penSet", { ...where, count: this.down.count }));
   }
@@ -117,55 +124,44 @@ export class Pen {
   private finish(words: string): void {
     const { down } = this;
     this.down = null;
-    down?.layer.release(down.moved);
-    this.say(words);
+    this.say(down?.layer.release(down.moved) ? words : t("penTooFew"));
   }
 
-  /** Take back the last point, or everything that was not finished. */
-  private takeBack(all: boolean, aloud = false): void {
+  /** Take back the last point. */
+  private takeBack(): void {
     const { down } = this;
-    if (!down) return;
-    let last = down.layer.takeBack();
-    while (all && last) last = down.layer.takeBack();
-    this.down = last && { ...down, last, count: down.count - 1 };
-    if (aloud) this.say(t(last ? "penBack" : "penCancelled"));
+    const last = down?.layer.takeBack();
+    this.down = down && last ? { ...down, last, count: down.count - 1 } : null;
+    this.say(t(last ? "penBack" : "penCancelled"));
+  }
+
+  /** Take back everything that was not finished; the cursor stays. */
+  private cancel(): void {
+    if (this.down) abandon(this.down.layer);
+    this.down = null;
+    this.say(t("penCancelled"));
   }
 
   private say(words: string): void {
     this.voice.textContent = words;
   }
 
-  /** What to do with the tool in hand. */
-  hint(): string {
-    const { tool } = this.store.get().choices;
-    const possible = tool === "probe" || tool === "crop" || tool === "mask" || current(this.store.get());
-    return possible ? toolAbout(tool) : "";
-  }
-
   /** The cursor, and the way to it from the point before. */
   draw(context: CanvasRenderingContext2D, toScreen: (x: number, y: number) => Point): void {
     if (!this.at) return;
     const [x, y] = toScreen(...this.at);
-    for (const [style, width] of [
-      ["rgb(0 0 0 / 65%)", 4],
-      ["#ffb25e", 2],
-    ] as const) {
-      context.strokeStyle = style;
-      context.lineWidth = width;
-      if (this.down?.layer.corners?.()) {
-        context.setLineDash([6, 4]);
-        context.beginPath();
-        context.moveTo(...toScreen(...this.down.last));
-        context.lineTo(x, y);
-        context.stroke();
-        context.setLineDash([]);
-      }
-      context.beginPath();
+    const { down } = this;
+    const way = (): void => {
+      context.moveTo(...toScreen(...down!.last));
+      context.lineTo(x, y);
+    };
+    if (down?.layer.corners?.()) traced(context, way, MARKED, 2, [6, 4]);
+    const arms = (): void => {
       for (const [dx, dy] of Object.values(ARROWS)) {
         context.moveTo(x + 4 * dx, y + 4 * dy);
         context.lineTo(x + 14 * dx, y + 14 * dy);
       }
-      context.stroke();
-    }
+    };
+    traced(context, arms, MARKED, 2);
   }
 }

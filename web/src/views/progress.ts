@@ -3,7 +3,7 @@
 import { el } from "../dom";
 import type { Session } from "../session";
 import { inWords, secondsLeft, shareDone } from "../stages";
-import { busy, newest, type Model } from "../store";
+import { busy, newest, SENDING, type Model } from "../store";
 import { stageWord, t } from "../words";
 import type { Busy } from "../wire";
 
@@ -22,16 +22,14 @@ export class Progress {
   private stage = el("span", { class: "stage" });
   private left = el("span", { class: "muted" });
   private bar = el("progress", { max: 1, value: 0 });
+  private stop = el("button", { type: "button", class: "wide", id: "cancel" }, t("cancel"));
 
   constructor(
     private host: HTMLElement,
     private session: Session,
   ) {
-    host.append(
-      el("div", { class: "row spread" }, this.stage, this.left),
-      this.bar,
-      el("button", { type: "button", class: "wide", id: "cancel", onclick: () => session.cancel() }, t("cancel")),
-    );
+    host.append(el("div", { class: "row spread" }, this.stage, this.left), this.bar, this.stop);
+    this.stop.addEventListener("click", () => session.cancel());
     session.store.watch(
       (m) => [busy(m)],
       () => this.show(),
@@ -53,6 +51,10 @@ export class Progress {
       this.silent = window.setTimeout(() => this.show(), SILENT - (now - this.began));
       return;
     }
+    // What nobody waits for, as files after a stroke, hides no map; and it cannot be stopped.
+    const aside = work !== model.server.busy && work.version !== SENDING;
+    this.stop.hidden = aside;
+    this.host.classList.toggle("aside", aside && !!newest(model));
     const shown = !this.host.hidden;
     this.host.hidden = false;
     if (shown && work.done < work.total && now - this.told < TOLD_EVERY) return;

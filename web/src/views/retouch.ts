@@ -5,9 +5,10 @@ import { current, type Brush, type Model, type PaneChoice, type Store } from "..
 import { t } from "../words";
 import type { Point, ResultInfo, Stroke } from "../wire";
 import { offerUndo, say } from "./messages";
-import type { Layer } from "./panes";
+import type { Layer } from "./layer";
 import { RetouchPanel } from "./retouchpanel";
 import { reveal } from "./reveal";
+import { CHOSEN, LIGHT, traced } from "../viewer/ink";
 
 /** Screen pixels between two points of a stroke. */
 const SPACING = 3;
@@ -119,11 +120,11 @@ export class Retouch implements Layer {
     this.changed();
   }
 
-  release(): void {
+  release(): boolean {
     const points = this.drawing;
     this.drawing = null;
     const result = this.result;
-    if (!points || !result) return;
+    if (!points || !result) return false;
     const stroke = this.strokeOf(points);
     if (stroke) {
       this.undone = [];
@@ -131,6 +132,7 @@ export class Retouch implements Layer {
       this.send([...result.strokes, stroke]);
     }
     this.changed();
+    return !!stroke;
   }
 
   corners(): boolean {
@@ -236,19 +238,8 @@ export class Retouch implements Layer {
       [radius, []],
       [radius * (1 - softness), [4, 4]],
     ] as const) {
-      context.setLineDash([...dash]);
-      for (const [style, width] of [
-        ["rgb(0 0 0 / 60%)", 3],
-        ["#fff", 1.25],
-      ] as const) {
-        context.strokeStyle = style;
-        context.lineWidth = width;
-        context.beginPath();
-        context.arc(x, y, Math.max(r * scale, 0.5), 0, 7);
-        context.stroke();
-      }
+      traced(context, () => context.arc(x, y, Math.max(r * scale, 0.5), 0, 7), LIGHT, 1.25, dash);
     }
-    context.setLineDash([]);
   }
 }
 
@@ -266,7 +257,7 @@ function trail(
     context.closePath();
     context.fillStyle = "rgb(95 224 200 / 30%)";
     context.fill();
-    context.strokeStyle = "#5fe0c8";
+    context.strokeStyle = CHOSEN;
     context.lineWidth = 1.5;
     context.stroke();
     return;

@@ -1,5 +1,6 @@
 // How measurements look on the maps, and where they can be taken hold of.
 
+import { CHOSEN, LIGHT, MARKED, traced } from "../viewer/ink";
 import type { Place, Point, Shape } from "../wire";
 
 type ToScreen = (x: number, y: number) => Point;
@@ -33,17 +34,9 @@ export function samePoint(a: Point, b: Point): boolean {
   return a[0] === b[0] && a[1] === b[1];
 }
 
-const OUTLINES = [
-  ["rgb(0 0 0 / 60%)", 3.5],
-  ["#fff", 1.5],
-] as const;
-
 export function drawShape(context: CanvasRenderingContext2D, shape: Shape, chosen: boolean, toScreen: ToScreen): void {
   const points = shape.points.map((p) => toScreen(...p));
-  for (const [style, width] of OUTLINES) {
-    context.strokeStyle = chosen && style === "#fff" ? "#5fe0c8" : style;
-    context.lineWidth = width;
-    context.beginPath();
+  const path = (): void => {
     if (shape.kind === "line") {
       context.moveTo(...points[0]!);
       context.lineTo(...points[1]!);
@@ -60,8 +53,8 @@ export function drawShape(context: CanvasRenderingContext2D, shape: Shape, chose
         context.rect(Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.abs(b[0] - a[0]), Math.abs(b[1] - a[1]));
       }
     }
-    context.stroke();
-  }
+  };
+  traced(context, path, chosen ? CHOSEN : LIGHT);
   if (chosen && shape.kind !== "point") for (const point of points) handle(context, point);
   const label = (text: string, x: number, y: number): void => {
     context.font = "600 12px system-ui";
@@ -81,7 +74,7 @@ export function drawShape(context: CanvasRenderingContext2D, shape: Shape, chose
 }
 
 function handle(context: CanvasRenderingContext2D, [x, y]: Point): void {
-  context.fillStyle = "#5fe0c8";
+  context.fillStyle = CHOSEN;
   context.strokeStyle = "rgb(0 0 0 / 70%)";
   context.lineWidth = 1;
   context.fillRect(x - 4, y - 4, 8, 8);
@@ -97,7 +90,7 @@ export function drawLevel(context: CanvasRenderingContext2D, points: Point[], to
     context.lineTo(x + 7, y + 5);
     context.lineTo(x - 7, y + 5);
     context.closePath();
-    context.fillStyle = "#ffb25e";
+    context.fillStyle = MARKED;
     context.strokeStyle = "rgb(0 0 0 / 75%)";
     context.lineWidth = 1.5;
     context.fill();

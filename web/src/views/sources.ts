@@ -21,7 +21,21 @@ export function frameSource(model: Model, frame: number | undefined): Source | n
   };
 }
 
+/** A frame as the current result sees it, aligned: where it is painted. */
+function laidSource(model: Model, frame: number | undefined): Source | null {
+  const [plain, result] = [frameSource(model, frame), current(model)];
+  if (!plain || !result?.frames.length || result.preview) return plain;
+  const address = `/api/results/${result.version}/frames/${frame}`;
+  return {
+    ...plain,
+    key: `${result.version}/frame/${frame}`,
+    tile: (level, column, row, signal) => bytes(`${address}/${level}/${column}/${row}`, signal),
+  };
+}
+
 export function sourceOf(model: Model, choice: PaneChoice, frame: number | undefined): Source | null {
+  const painting = model.choices.tool === "retouch";
+  if (choice.map === "frame" && painting) return laidSource(model, frame);
   if (choice.map === "frame" || !newest(model)) return frameSource(model, frame);
   if (choice.map === "difference") return differenceSource(model);
   const result = resultOf(model, choice)!;

@@ -5,7 +5,7 @@ import { workDe } from "./work.de";
 
 export const de: Record<keyof typeof en, string> = {
   ...workDe,
-  allOfFrames: "die ganzen Aufnahmen",
+  allOfFrames: "alles",
   allParameters: "Alle Einstellungen",
   asGiven: "wie vorgegeben",
   auto: "Automatisch",
@@ -81,7 +81,7 @@ export const de: Record<keyof typeof en, string> = {
   outlineMarks: "Was der nächste Umriss bedeutet",
   outlines: "{count} Umrisse",
   part: "Teil",
-  partPlace: "{width} × {height} bei {x}, {y}",
+  partPlace: "{width} × {height} bei {x}, {y}",
   pixel: "Pixel",
   preview: "Vorschau",
   reconstruct: "Rekonstruieren",
@@ -145,7 +145,7 @@ export const de: Record<keyof typeof en, string> = {
   "tool.region": "Bereich",
   "tool.crop": "Ausschnitt",
   "tool.mask": "Maske",
-  "tool.probe.about": "Ein Klick auf ein Pixel zeigt seinen Kontrast über den Fokus; Ziehen verschiebt",
+  "tool.probe.about": "Klick: der Kontrast eines Pixels über den Fokus; Ziehen verschiebt",
   "tool.line.about": "Eine Linie ziehen, um die Höhe entlang ihr zu sehen",
   "tool.step.about": "Zwei Rechtecke ziehen, um die Stufe zwischen ihnen zu messen",
   "tool.region.about": "Ein Rechteck ziehen, um seine Rauheit zu messen",

@@ -78,7 +78,7 @@ export const en = {
   outlineMarks: "What the next outline marks",
   outlines: "{count} outlines",
   part: "Part",
-  partPlace: "{width} × {height} at {x}, {y}",
+  partPlace: "{width} × {height} at {x}, {y}",
   pixel: "Pixel",
   preview: "preview",
   reconstruct: "Reconstruct",

@@ -182,6 +182,7 @@ export const workDe: Record<keyof typeof workEn, string> = {
   penSet: "Punkt {count} bei {x}, {y}.",
   penPoint: "Punkt bei {x}, {y}.",
   penDone: "Beendet bei {x}, {y}.",
+  penTooFew: "Nichts wurde gezeichnet: eine Linie braucht zwei Punkte, ein Umriss drei.",
   penBack: "Der letzte Punkt wurde zurückgenommen.",
   penCancelled: "Zurückgenommen; nichts wurde gezeichnet.",
 };

@@ -4,7 +4,7 @@ export const workEn = {
   "tool.point": "Point",
   "tool.point.about": "Click to measure the height of a point",
   "tool.retouch": "Retouch",
-  "tool.retouch.about": "Paint frames into the picture, or change the depth, by hand",
+  "tool.retouch.about": "Paint frames into the picture, or change depth by hand",
   "map.slab": "Slab",
 
   "shape.line": "Line",
@@ -152,7 +152,7 @@ export const workEn = {
   stacksOneAbout: "They show the same scene.",
   stacksQueue: "Queue {count} stacks",
   takeOut: "Take out of the queue",
-  surfaceTools: "Look",
+  surfaceTools: "Display",
   takeAbout: "Export: picture, depth, model, measurements, report",
   yes: "yes",
   no: "no",
@@ -177,6 +177,7 @@ export const workEn = {
   penSet: "Point {count} at {x}, {y}.",
   penPoint: "Point at {x}, {y}.",
   penDone: "Finished at {x}, {y}.",
+  penTooFew: "Nothing was drawn: a line needs two points, an outline three.",
   penBack: "The last point was taken back.",
   penCancelled: "Taken back; nothing was drawn.",
 };

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from varfocus.align import Alignment, brought
+from varfocus.align.alignment import WarpedFrame
 from varfocus.app.jobs.bench import Bench, white
 from varfocus.app.jobs.maps import about_maps, shown_maps
 from varfocus.app.jobs.solve import Solve
@@ -151,7 +152,7 @@ class SaveTouched:
 
 @dataclass(frozen=True)
 class LayFrame:
-    """Write a frame that a result was not made of as its reference frame would see it.
+    """Write a frame as the reference frame of a result would see it, in tiles.
 
     Parameters
     ----------
@@ -160,29 +161,42 @@ class LayFrame:
     known : Known
         The result.
     frame : Frame
-        The frame.
+        The frame. One that the result was not made of is aligned first, and also written as a
+        picture to paint from.
     nearest : tuple of int
-        Frames of the result, by number from 0, those of the most similar focus first.
-    target : Path
-        The picture, with the ending that suits the pixels.
+        Frames of the result, by number from 0, those of the most similar focus first; the frame
+        itself if the result was made of it.
+    picture : Path or None
+        Where the picture goes, with the ending that suits the pixels; None if the result was made
+        of the frame.
+    folder : Path
+        Where its levels go.
     """
 
     id: int
     known: Known
     frame: Frame
     nearest: tuple[int, ...]
-    target: Path
-    newest: str = ""
+    picture: Path | None
+    folder: Path
+    newest: str = "frame"
 
     def run(self, bench: Bench, progress: Progress) -> dict[str, Any]:
-        """Align it, if the others were, and write it."""
+        """Resample and write."""
         del bench
         stack = self.known.solved.stack
         alignment = self.known.alignment or Alignment.untouched(stack, "")
-        params = self.known.solved.params.align
-        frame = brought(self.frame, stack, alignment, self.nearest, params, progress)
-        self.target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.target, images.picture(frame.read())[1])
+        if self.picture is None:
+            k = self.nearest[0]
+            matrix, gains = alignment.matrices[k], alignment.gains[k]
+            pixels = WarpedFrame(self.frame, matrix, alignment.size, gains).read()
+        else:
+            params = self.known.solved.params.align
+            frame = brought(self.frame, stack, alignment, self.nearest, params, progress)
+            pixels = frame.read()
+            self.picture.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.picture, images.picture(pixels)[1])
+        write_pyramid(self.folder, as_rgba(pixels, stack.scale, white(stack)))
         return {}
 
 
