@@ -124,7 +124,8 @@ def through_a_lens(image, first, slope):
     seen_by_all = np.zeros(image.shape)
     for a in np.concatenate([points, -points]):
         c = (first + slope * x) / (1.0 + slope * a[0])  # where q = p − a c(q)
-        seen_by_all += ndimage.map_coordinates(image, [y - a[1] * c, x - a[0] * c], order=1)
+        places = [y - a[1] * c, x - a[0] * c]
+        seen_by_all += ndimage.map_coordinates(image, places, order=1, mode="reflect")
     return (seen_by_all / (2 * len(points))).astype(np.float32)
 
 

@@ -38,8 +38,6 @@ from scipy.optimize import minimize_scalar
 from varfocus.align.cells import UNKNOWN, columns_at, root_mean_square
 from varfocus.align.models import normaliser, step, unit
 from varfocus.align.template import (
-    LARGEST_BETA,
-    MARGIN,
     Comparison,
     Grey,
     Raster,
@@ -312,9 +310,7 @@ def _compared(
     parts = []
     columns = columns_at(raster.centres, model, raster.shape)
     for k, seen_k in enumerate(found):
-        near = MARGIN * np.sqrt(2.0 * seen_k.beta) + 1.0 > raster.to_border
-        matched = seen_k.beta < LARGEST_BETA
-        cells = np.flatnonzero(covered[k] & (source != k) & ~near & matched)
+        cells = np.flatnonzero(covered[k] & (source != k) & raster.matched(seen_k.beta))
         usual = np.median(seen_k.variance[cells]) if len(cells) else 1.0
         weight = 1.0 / (seen_k.variance[cells] + LUCK * usual + LEAST_VARIANCE)
         parts.append(
