@@ -23,7 +23,7 @@ p, as above. To first order in ∇c, for a Gaussian aperture,
 .. math:: P_{\text{lens}} = P + D, \qquad D = ∇β·∇(P + 2β\,∂_β P),
 
 which shifts coarse structure along ∇β and fine structure against it. P + λ D with λ = 1 is a lens,
-with λ = 0 a simulator that blurs each pixel by itself; `varfocus.align.joint` asks the stack.
+with λ = 0 a simulator that blurs each pixel by itself; `varfocus.align.system` asks the stack.
 """
 
 from __future__ import annotations
