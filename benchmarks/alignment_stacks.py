@@ -100,16 +100,16 @@ def scenes(part: str, data: Path | None, cache: Path | None, kinds: set[str]) ->
             for variant in range(4):
                 yield from _rendered(name, offset + 20 * number + variant, data, cache, tool)
         for number, name in enumerate(PICTURES[part] if "rays" in kinds else ()):
-            for variant in range(3):
+            for variant in range(4):
                 yield _through_a_lens(name, offset + 700 + 20 * number + variant, data, cache, tool)
         for number, name in enumerate(SHAPES if "shapes-rays" in kinds else ()):
-            for variant in range(3):
+            for variant in range(5):
                 yield _through_a_lens(name, offset + 900 + 20 * number + variant, data, cache, tool)
         for number, name in enumerate(SHAPES if "shapes" in kinds else ()):
             for variant in range(5):
                 yield from _rendered(name, offset + 300 + 20 * number + variant, data, cache, tool)
     for number, name in enumerate((*SHAPES, *LAYERED) if "own" in kinds else ()):
-        for variant in range(3):
+        for variant in range(5):
             yield _simulated(name, offset + 10 * number + variant, cache)
     if data is not None and "real" in kinds:
         folders = [data / "lightfield" / name / "frames" for name in LIGHT_FIELDS[part]]
@@ -120,6 +120,8 @@ def scenes(part: str, data: Path | None, cache: Path | None, kinds: set[str]) ->
                 frames = np.stack([stack.read(k) for k in range(len(stack))])
                 words = "/".join(folder.parts[-3:-1])
                 yield Scene(words, "real", frames, 0.0, offset + number)
+                noisy = f"{words}, noise {NOISES[3]:.1%}"
+                yield Scene(noisy, "real", frames, NOISES[3], offset + number + 50)
 
 
 def _simulated(name: str, seed: int, cache: Path | None) -> Scene:

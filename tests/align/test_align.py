@@ -21,8 +21,9 @@ from varfocus.align.exposure import robust_mean
 from varfocus.align.graph import absolute
 from varfocus.align.models import basis, displacement, grid, moved, normaliser, step
 from varfocus.align.order import best_order
-from varfocus.align.register import Pair, pyramid, register
+from varfocus.align.register import Pair, register
 from varfocus.align.warp import shrink, warp
+from varfocus.align.whole import pyramid
 from varfocus.errors import ParameterError
 from varfocus.params import AlignParams
 from varfocus.simulation import unsteady

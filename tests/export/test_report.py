@@ -143,10 +143,12 @@ def test_transforms_are_plotted_where_a_run_recorded_them(result):
         "model": "similarity",
         "reason": "breathing of 11 %",
         "input_size": {"width": 72, "height": 64},
+        "reference": 6,
         "frames": frames,
     }
     text = result.report(record).decode()
     page = Page(text)
+    assert "brought to shot6.jpg (map: similarity): breathing of 11 %." in text
     assert "shot4.jpg was left out: it is &lt;broken&gt;." in text
     assert sum("Focus breathing" in svg.get("aria-label", "") for svg in page.all("svg")) == 1
     record["alignment"]["model"] = "none"

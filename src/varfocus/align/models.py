@@ -75,6 +75,12 @@ def scaling(factor: float) -> Matrix:
     return np.array([[factor, 0, offset], [0, factor, offset], [0, 0, 1.0]])
 
 
+def zoomed(matrix: Matrix, zoom: float) -> Matrix:
+    """Return a map between images as one between the same images `zoom` times larger."""
+    S = scaling(zoom)
+    return unit(S @ matrix @ np.linalg.inv(S))
+
+
 def moved(matrix: Matrix, points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return points ``(m, 2)`` under the map."""
     homogeneous = points @ matrix[:, :2].T + matrix[:, 2]

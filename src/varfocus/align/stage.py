@@ -15,36 +15,33 @@ errors.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
-from dataclasses import dataclass, replace
-from itertools import pairwise, takewhile
-from typing import Any
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from varfocus import engine
 from varfocus.align import exposure, order
 from varfocus.align.alignment import Alignment, read_record
 from varfocus.align.area import common_area
+from varfocus.align.broken import broken, faint_ends
 from varfocus.align.continuation import continued, independent
 from varfocus.align.graph import absolute, doubts, reachable
-from varfocus.align.joint import Mapper, preferences, refined
+from varfocus.align.joint import preferences, refined
+from varfocus.align.links import Mapper
+from varfocus.align.look import Look, each, look
 from varfocus.align.models import scaling, unit
-from varfocus.align.register import COARSEST, DECISIVE, Grey, Pair, pyramid, register
+from varfocus.align.pairs import registered_pairs
+from varfocus.align.register import DECISIVE
 from varfocus.align.steady import steadiness
-from varfocus.align.warp import shrink
+from varfocus.align.whole import COARSEST
 from varfocus.errors import ParameterError
 from varfocus.params import AlignParams
-from varfocus.progress import Progress, silent, track
-from varfocus.stack import DECODED_AHEAD, ArrayFrame, FocusStack
-
-WORKING_PIXELS = 500_000
-"""Frames are shrunk by a whole factor to at most this many pixels to be looked at."""
+from varfocus.progress import Progress, silent
+from varfocus.stack import FocusStack
 
 STILL = 0.75
 """Frames that move by fewer pixels than this (root mean square) are left alone: resampling would
@@ -65,54 +62,13 @@ ALIKE = 0.6
 LARGEST_ERROR = 2.0
 """Pairs with a larger standard error in pixels of the working image tell nothing."""
 
-ROWS_APART = 8
-"""Rows of a working image from which three are taken for its signature."""
-
 SMALLEST = COARSEST + 8
 SMALLEST_AUTO = 128
 """Shortest sides in pixels of frames that can be aligned, and that are without being told to: on
 very small frames defocus looks like motion."""
 
-SAME_LIGHT = 1.5
-"""Frames whose mean brightness differs by no more than this factor may show the same scene."""
-
-STRUCTURE_BLUR = 2.5
-"""σ in pixels of the Gaussian that takes the noise off before structure is measured."""
-
 SMALLEST_CROP = 0.25
 """Share of the frame's area below which a common area is no sign of a good alignment."""
-
-
-@dataclass(frozen=True)
-class Look:
-    """What is kept of the frames while they are compared.
-
-    Attributes
-    ----------
-    stack : FocusStack
-        The frames.
-    factor : int
-        By which working images are smaller.
-    greys : list of (ndarray of shape (h, w), float16) or None
-        Working images; None if not made yet.
-    thumbs : list of ndarray of shape (h', w', C), float32
-        Smaller, and in colour.
-    signatures : ndarray of shape (n, m)
-        Of `varfocus.align.order.signature`.
-    """
-
-    stack: FocusStack
-    factor: int
-    greys: list[NDArray[np.float16] | None]
-    thumbs: list[NDArray[np.float32]]
-    signatures: NDArray[np.float32]
-
-    def grey(self, k: int) -> NDArray[np.float16]:
-        """Return the working image of a frame; 2 bytes per pixel are kept."""
-        grey = self.greys[k]
-        if grey is None:
-            grey = self.greys[k] = _grey(self.stack.read(k), self.factor, self.stack.scale)
-        return grey
 
 
 def align(
@@ -235,52 +191,6 @@ def _still(motion: float) -> str:
     )
 
 
-def look(stack: FocusStack, progress: Progress = silent) -> Look:
-    """Look at every frame once and keep what comparing them needs.
-
-    Frames that must be decoded are made smaller at once; those in memory when they are asked for.
-    """
-    height, width = stack.shape
-    factor = max(math.ceil(math.sqrt(height * width / WORKING_PIXELS)), 1)
-    side = min(factor * exposure.THUMB, height, width)
-
-    def seen(k: int) -> tuple[NDArray[np.float16] | None, Any, Any]:
-        frame = stack.read(k)
-        in_memory = isinstance(stack.frames[k], ArrayFrame)
-        grey = None if in_memory else _grey(frame, factor, stack.scale)
-        return grey, shrink(frame, side, stack.scale), _signature(frame, factor, stack.scale)
-
-    # A frame per thread, decoded there, of which little is left; no more threads than frames fit.
-    workers = min(engine.thread_count(), DECODED_AHEAD + 1)
-    with ThreadPoolExecutor(workers, thread_name_prefix="varfocus-look") as pool:
-        try:
-            found = list(
-                track(_each(pool, seen, range(len(stack))), "looking", len(stack), progress)
-            )
-        finally:  # the listener may stop it half-way
-            pool.shutdown(wait=True, cancel_futures=True)
-    greys, thumbs, signatures = (list(part) for part in zip(*found, strict=True))
-    return Look(stack, factor, greys, thumbs, np.stack(signatures))
-
-
-def _grey(frame: NDArray[Any], factor: int, scale: float) -> NDArray[np.float16]:
-    grey = exposure.grey(shrink(frame, factor, scale))
-    return np.clip(grey, -6e4, 6e4).astype(np.float16)
-
-
-def _signature(frame: NDArray[Any], factor: int, scale: float) -> NDArray[np.float32]:
-    """Return the signature of a frame from three rows of its working image in every few."""
-    rows = frame.shape[0] // factor
-    apart = ROWS_APART if rows >= order.CELLS * 2 * ROWS_APART else 3
-    bands = rows // apart
-    if bands < 1:
-        return order.signature(np.zeros((1, 3, 1), np.float32))
-    taken = frame[: bands * apart * factor].reshape(bands, apart * factor, *frame.shape[1:])
-    taken = taken[:, : 3 * factor].reshape(bands * 3 * factor, *frame.shape[1:])
-    grey = exposure.grey(shrink(taken, factor, scale))
-    return order.signature(grey.reshape(bands, 3, -1))
-
-
 def _ordered(plain: Alignment, seen: Look, params: AlignParams, stack: FocusStack) -> Alignment:
     """Compare the order of the frames with the shortest path through them."""
     best, ratio = order.best_order(seen.signatures)
@@ -309,14 +219,14 @@ def _registered(
     """Register neighbours, find broken frames, and combine the rest."""
     n, way = len(stack), plain.order
     steps = [(way[r], way[r + d]) for r in range(n) for d in (1, 2) if r + d < n]
-    pairs = _pairs(steps, seen, model, progress)
+    pairs = registered_pairs(steps, seen, model, progress)
     correlations = np.zeros(n)
     for pair in pairs:
         for k in (pair.i, pair.j):
             correlations[k] = max(correlations[k], pair.correlation)
     threshold = float(np.clip(1.0 - 6.0 * (1.0 - np.median(correlations)), 0.3, 0.6))
-    faint = _faint(seen, [way[r] for r in range(n) if correlations[way[r]] < threshold], way)
-    left_out = _broken(correlations, threshold, seen.signatures[list(way)], way, faint)
+    faint = faint_ends(seen, [way[r] for r in range(n) if correlations[way[r]] < threshold], way)
+    left_out = broken(correlations, threshold, seen.signatures[list(way)], way, faint)
     plain = replace(plain, correlations=correlations)
     if n - len(left_out) < 3:
         return _given_up(plain, "no three frames look alike")
@@ -329,7 +239,9 @@ def _registered(
     ]
     plainly = [k for k in kept if k not in faint]
     bridges = [(i, j) for i, j in pairwise(plainly) if j not in reachable(pairs, n, i)]
-    pairs += [p for p in _pairs(bridges, seen, model, silent) if p.correlation >= threshold]
+    pairs += [
+        p for p in registered_pairs(bridges, seen, model, silent) if p.correlation >= threshold
+    ]
     if not set(plainly) <= reachable(pairs, n, plainly[0]):
         return _given_up(plain, "the frames fall into parts that do not fit together")
     reference = _reference(params, kept, way)
@@ -411,108 +323,15 @@ def _given_up(plain: Alignment, why: str) -> Alignment:
     return replace(plain, reason=note, warnings=(*plain.warnings, note))
 
 
-def _faint(seen: Look, unmatched: Sequence[int], way: Sequence[int]) -> set[int]:
-    """Return the frames at the ends that defocus has wiped out.
-
-    They match no neighbour because only noise is left, not because they show something else: they
-    are as bright as the first frame that matches, and have less structure.
-    """
-    faint: set[int] = set()
-    for inward in (list(way), list(way)[::-1]):
-        run = list(takewhile(lambda k: k in unmatched, inward))
-        if len(run) == len(way):
-            continue
-        level, structure = _structure(seen.grey(inward[len(run)]))
-        for k in run:
-            own_level, own = _structure(seen.grey(k))
-            if own < structure and abs(math.log(own_level / level)) < math.log(SAME_LIGHT):
-                faint.add(k)
-    return faint
-
-
-def _structure(grey: NDArray[np.float16]) -> tuple[float, float]:
-    """Return the mean of a frame, and the deviation from it, relative to it, above the noise."""
-    smooth = ndimage.gaussian_filter(grey.astype(np.float32), STRUCTURE_BLUR)
-    level = max(float(smooth.mean()), 1e-6)
-    return level, float(smooth.std()) / level
-
-
-def _broken(
-    correlations: NDArray[np.float64],
-    threshold: float,
-    signatures: NDArray[np.float32],
-    way: Sequence[int],
-    faint: set[int],
-) -> dict[int, str]:
-    """Return the frames that belong to another picture, or were blurred by motion, and why."""
-    broken = {
-        k: f"it matches no neighbour (correlation {correlations[k]:.2f}, usually "
-        f"{np.median(correlations):.2f})"
-        for k in way
-        if correlations[k] < threshold and k not in faint
-    }
-    sound = [r for r, k in enumerate(way) if k not in broken and k not in faint]
-    if len(sound) >= 5:
-        for r in order.dips(signatures[sound]):
-            broken[way[sound[r]]] = "it is less sharp than both its neighbours everywhere"
-    return broken
-
-
 def _reference(params: AlignParams, kept: Sequence[int], way: Sequence[int]) -> int:
     """Return the frame asked for, or the middle one, or the nearest to it that is not broken."""
     wanted = len(way) // 2 if params.reference is None else way.index(params.reference)
     return min(kept, key=lambda k: abs(way.index(k) - wanted))
 
 
-def _pairs(
-    steps: Iterable[tuple[int, int]], seen: Look, model: str, progress: Progress
-) -> list[Pair]:
-    """Register pairs of frames on threads; pyramids live as long as they are needed."""
-    steps = list(steps)
-    last_use = {k: number for number, step in enumerate(steps) for k in step}
-    pyramids: dict[int, list[Grey]] = {}
-
-    def one(i: int, j: int, fixed: list[Grey], moving: list[Grey]) -> Pair:
-        with engine.use_threads(1):
-            return Pair(**vars(register(fixed, moving, model)), i=i, j=j)
-
-    workers = engine.thread_count()
-    found = []
-    with ThreadPoolExecutor(workers, thread_name_prefix="varfocus-align") as pool:
-        for begin in range(0, len(steps), 2 * workers):
-            batch = steps[begin : begin + 2 * workers]
-            for k in dict.fromkeys(k for step in batch for k in step):
-                if k not in pyramids:
-                    pyramids[k] = pyramid(seen.grey(k).astype(np.float32))
-            futures = [
-                pool.submit(copy_context().run, one, i, j, pyramids[i], pyramids[j])
-                for i, j in batch
-            ]
-            found += [future.result() for future in futures]
-            done = begin + len(batch)
-            for k in [k for k in pyramids if last_use[k] < done]:
-                del pyramids[k]
-            progress("aligning", done, len(steps))
-    return found
-
-
 def _mapper(pool: ThreadPoolExecutor) -> Mapper:
     """Return a `map` that works on threads, each of which uses one."""
-    return lambda work, items: list(_each(pool, work, items))
-
-
-def _each(
-    pool: ThreadPoolExecutor, work: Callable[[int], Any], items: Iterable[int]
-) -> Iterator[Any]:
-    """Work on threads, each of which uses one, and yield what comes of it in order."""
-
-    def alone(k: int) -> Any:
-        with engine.use_threads(1):
-            return work(k)
-
-    futures = [pool.submit(copy_context().run, alone, k) for k in items]
-    for future in futures:
-        yield future.result()
+    return lambda work, items: list(each(pool, work, items))
 
 
 def _equalised(found: Alignment, seen: Look) -> Alignment:

@@ -80,6 +80,7 @@ EXAMPLES = {
         "varfocus fuse shots/ -o slabs/ --slab-size 10 --slab-overlap 3",
     ),
     "align": (
+        "varfocus align shots/ --dry-run",
         "varfocus align shots/ -o aligned/",
         "varfocus align infrared/ -o aligned_ir/ --transforms-from aligned/",
     ),

@@ -53,7 +53,9 @@ def align(
     output
         Folder for the aligned frames, made if missing; needed unless --dry-run.
     dry_run
-        Write nothing; print how far each frame moved, and how sure that is.
+        Write nothing; print for each frame how far it moved from the reference (root mean square
+        over the frame), the standard error of that, how much of it uneven defocus may pretend, and
+        by how much it is larger.
     overwrite
         Replace the frames of an earlier run.
     keep_gps

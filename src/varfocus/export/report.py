@@ -369,9 +369,10 @@ depth; a flat or double-humped curve leaves the decision to the neighbours. {key
 def _alignment(record: dict[str, Any]) -> str:
     """Plot how far each frame was found from the reference, how sure that is, and what was done.
 
-    ``record["alignment"]`` has ``model``, ``reason``, ``input_size`` and, for each of its
-    ``frames``, the ``matrix`` from pixels of the reference to pixels of the frame, ``motion_px``
-    and ``standard_error_px`` where it was looked at, and why it was ``left_out``, if it was.
+    ``record["alignment"]`` has ``model``, ``reason``, ``input_size``, the number of the
+    ``reference`` and, for each of its ``frames``, the ``matrix`` from pixels of the reference to
+    pixels of the frame, ``motion_px`` and ``standard_error_px`` where it was looked at, and why it
+    was ``left_out``, if it was.
     """
     about = record.get("alignment") or {}
     frames = about.get("frames", [])
@@ -388,7 +389,9 @@ def _alignment(record: dict[str, Any]) -> str:
             for frame in frames
             if frame["left_out"]
         ]
-        words = escaped(" ".join([f"Model “{about['model']}”: {about['reason']}.", *lost]))
+        to = frames[about["reference"]]["name"]
+        said = f"Frames were brought to {to} (map: {about['model']}): {about['reason']}."
+        words = escaped(" ".join([said, *lost]))
     return f'<h2>Alignment</h2><p class="soft">{words}</p><div class="pair">{cards}</div>'
 
 
@@ -405,7 +408,8 @@ def _motion_card(frames: list[dict[str, Any]], used: list[int]) -> str:
         Series(told, motion + either, "faint", 2),
         Series(told, motion, "dots", 1),
     ]
-    title, words = "Motion found", "of each frame against the reference, twice its standard error"
+    title = "Motion found"
+    words = "of each frame against the reference, between lines two standard errors away"
     return _plot_card(series, "pixels", title, words)
 
 
