@@ -9,12 +9,11 @@ should differs from it by defocus alone: with β the half variance of the blur i
 
 .. math:: I_k - P_k = -u·∇P_k + b\,\partial_β P_k + b_2 ∇^4 P_k + c + \text{noise},
 
-u the displacement; b, what is missing of the blur, and b₂, what else an even aperture does that is
-no Gaussian, are the cell's own and are eliminated. So is c, the bias of the light, which cells
-share with their neighbours: a cell that is blurred by half its side shows little more than a slope,
-and a slope that moves is a bias. Gain is not eliminated: defocus keeps the light, and less contrast
-is more blur. Unlike neighbours in a stack, P_k is blurred like the frame, so that a change of blur
-cannot pose as motion, and errors do not add up from frame to frame.
+u the displacement; b, what is missing of the blur, b₂, what else an even aperture does that is no
+Gaussian, and c, the bias of the light, are the cell's own and are eliminated. Its gain is not:
+defocus keeps the light, and less contrast is more blur. Unlike neighbours in a stack, P_k is
+blurred like the frame, so that a change of blur cannot pose as motion, and errors do not add up
+from frame to frame.
 
 Where β is uneven, that is not yet what a lens draws. Its pixel p sees through the point a of the
 aperture the place q of the surface with q = p − a c(q), c the size of the blur there: not that of
@@ -49,7 +48,7 @@ blurred cell still shows something, so small that blur is even inside."""
 SMOOTHING = 1.0
 """σ in pixels of the Gaussian on all frames: sub-pixel positions need band-limited images."""
 
-SIGMAS = np.array([0.0, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.3, 16.0, 22.6])
+SIGMAS = np.array([0.0, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.3, 16.0])
 BETAS = SIGMAS**2 / 2
 """Blurs of T that are made, as σ in pixels and as β in px²; others are interpolated."""
 
@@ -58,9 +57,6 @@ LARGEST_BETA = float(BETAS[-2])
 
 NEIGHBOURS = 0.8
 """σ in cells of the Gaussian over which cells agree about blur and sharpness."""
-
-LIGHT = 2.0
-"""σ in cells of the Gaussian over which cells agree about the bias of the light."""
 
 FARTHEST = 0.3
 """Largest relative change of β in one step."""
@@ -119,10 +115,10 @@ class Raster:
         """Return the mean over each cell, shape ``(m,)``."""
         return np.asarray(cut(image[None], self.side)[0].mean(axis=1), np.float64)
 
-    def smoothed(self, values: Array, weights: Array, reach: float = NEIGHBOURS) -> Array:
-        """Return weighted means over cells within about `reach` cells, shape ``(m,)``."""
+    def smoothed(self, values: Array, weights: Array) -> Array:
+        """Return weighted means over neighbouring cells, shape ``(m,)``."""
         both = [
-            ndimage.gaussian_filter(part.reshape(self.size), reach)
+            ndimage.gaussian_filter(part.reshape(self.size), NEIGHBOURS)
             for part in (values * weights, weights)
         ]
         return np.asarray((both[0] / np.maximum(both[1], 1e-30)).ravel(), np.float64)
@@ -279,9 +275,7 @@ def compared(
     features = np.stack(
         [cut(f[None], raster.side)[0] for f in (g_x, g_y, change, image - P, tilt, bend)], axis=1
     ).astype(np.float64)
-    told = (covered & raster.matched(beta)).astype(np.float64)
-    biases = [raster.smoothed(means, told, LIGHT) for means in features.mean(axis=2).T]
-    features -= np.stack(biases, axis=1)[:, :, None]
+    features -= features.mean(axis=2, keepdims=True)
     products = np.matmul(features, features.swapaxes(1, 2))
     size = np.sqrt(np.maximum(np.einsum("mii->mi", products), 1e-20))
     products /= size[:, :, None] * size[:, None, :]
