@@ -9,6 +9,7 @@ from varfocus.canvas import InTiles, Whole
 from varfocus.canvas.scratch import Scratch
 from varfocus.methods.second_look import reduced, reduction, spread
 from varfocus.stack import FocusStack
+from varfocus.studies.metrics import jump_distance
 
 needs_engine = pytest.mark.skipif(not engine.in_use(), reason="the array code takes too long")
 
@@ -65,14 +66,18 @@ def test_surfaces_without_ghosts_are_left_as_they_are(shape):
 @needs_engine
 def test_ghosts_beside_strong_edges_are_recognised(ghostly):
     """The rims of the blurred card's texture pass the wall beside it, which shows nothing else."""
-    first = reconstruct(ghostly.frames, align="none", reblur="off")
-    second = reconstruct(ghostly.frames, align="none")
+    truth = ghostly.truth_index
+    beyond = jump_distance(truth, 1.0) > 5  # closer to the card, borders are another matter
+    first, second = (
+        reconstruct(ghostly.frames, align="none", edges="off", reblur=reblur)
+        for reblur in ("off", "auto")
+    )
     found = second.findings["reblur"]
     assert (found["rim"], found["changes"]) == ("hard", True)
-    truth = ghostly.truth_index
-    assert error(second, truth) < 0.7 * error(first, truth)
-    gross = [np.mean(np.abs(each.index - truth) > 4) for each in (first, second)]
-    assert gross[1] < 0.5 * gross[0]
+    off = [np.abs(each.index - truth)[beyond] for each in (first, second)]
+    assert np.sqrt(np.mean(off[1] ** 2)) < 0.6 * np.sqrt(np.mean(off[0] ** 2))
+    assert np.mean(off[1] > 4) < 0.3 * np.mean(off[0] > 4)
+    assert error(reconstruct(ghostly.frames, align="none"), truth) < 0.15  # borders and all
 
 
 @needs_engine

@@ -75,6 +75,7 @@ def hostile_pages(scene, tmp_path_factory):
     record["alignment"] = {
         "model": HOSTILE,
         "reason": HOSTILE,
+        "reference": 0,
         "frames": frames,
         "input_size": {"width": 30, "height": 24},
     }
