@@ -51,8 +51,11 @@ these have so much weight."""
 BINS = 128
 """Into so many steps the range of focus is cut to find the median."""
 
-CONSENSUS_REACH = ROUNDS * (REACH + 4)
-"""Pixels around a pixel that decide on its depth: of the window, and of slope and focus there."""
+BESIDE = max(AROUND, SLOPE)
+"""Pixels around a pixel of the window that decide on its slope and its focus."""
+
+CONSENSUS_REACH = ROUNDS * (REACH + BESIDE)
+"""Pixels around a pixel that decide on its depth."""
 
 
 @dataclass(frozen=True)
@@ -101,14 +104,19 @@ def consensus(
     Consensus
         Right up to `CONSENSUS_REACH` pixels from where the image was cut.
     """
-    before = index
-    for _ in range(ROUNDS):
-        asked = closest(uneven(index, height), REACH)[0] <= np.float32(REACH)
+    before, changed = index, np.zeros(index.shape, np.float32)
+    for _round in range(ROUNDS):
+        jump, _ = closest(uneven(index, height), 2 * REACH)
+        # Where nothing moved that a pixel depends on, it would decide as it did before.
+        asked = (jump <= np.float32(REACH)) & (changed <= np.float32(REACH + BESIDE))
+        compared = (jump <= np.float32(2 * REACH)) & (changed <= np.float32(2 * REACH + BESIDE))
         focus = index
         if near is not None:
             focus = extent(index, AROUND)[0 if near == "first" else 1]
-        picture = focused(frames, scale, place, focus)
-        index = agreed(index, slopes(index), picture, asked, float(place[-1]), height)
+        picture = focused(frames, scale, place, focus, compared)
+        settled = agreed(index, slopes(index), picture, asked, float(place[-1]), height)
+        changed, _ = closest(settled != index, 2 * REACH + BESIDE)
+        index = settled
     return Consensus(index, index != before)
 
 
@@ -119,15 +127,23 @@ def uneven(index: Float, height: float) -> Mask:
 
 
 def focused(
-    frames: list[NDArray[Any]], scale: float, place: NDArray[np.float64], index: Float
+    frames: list[NDArray[Any]],
+    scale: float,
+    place: NDArray[np.float64],
+    index: Float,
+    wanted: Mask,
 ) -> Float:
-    """Return each pixel ``(H, W, C)`` as it looks at a depth, linear between two frames."""
-    at = np.interp(index, place, np.arange(float(place.size))).astype(np.float32)
-    picture = np.zeros((*index.shape, frames[0].shape[2]), np.float32)
-    for k, frame in enumerate(frames):
-        share = np.maximum(np.float32(1.0) - np.abs(at - np.float32(k)), np.float32(0.0))
-        some = share > 0
-        picture[some] += frame[some] * (share[some] * np.float32(scale))[:, None]
+    """Return wanted pixels ``(H, W, C)`` as they look at a depth, linear between two frames."""
+    channels = frames[0].shape[2]
+    picture = np.zeros((*index.shape, channels), np.float32)
+    pixels, light = np.flatnonzero(wanted), picture.reshape(-1, channels)
+    at = np.interp(index.ravel()[pixels], place, np.arange(float(place.size))).astype(np.float32)
+    below = np.clip(at.astype(np.intp), 0, len(frames) - 2)
+    for k in np.unique(below).tolist():
+        some = below == k
+        here, share = pixels[some], (at[some] - np.float32(k))[:, None]
+        low, high = (frames[i].reshape(-1, channels)[here] for i in (k, k + 1))
+        light[here] = np.float32(scale) * (low + share * (high.astype(np.float32) - low))
     return picture
 
 

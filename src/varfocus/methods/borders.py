@@ -117,7 +117,6 @@ def with_borders(
         drawn = borders.outlined(index, nearest, about)
     present = index if drawn is None else drawn.index
     found = borders.survey(present)
-    progress("edges", 1, 1)
     end = nearest
     if isinstance(found, edges.Closed):
         ratio = {} if found.ratio is None else {"error_ratio": round(found.ratio, 3)}
@@ -131,6 +130,7 @@ def with_borders(
         drawn = sharp
     if end is not None or ghosts:
         drawn = borders.agreed(index, drawn, end, about)
+    progress("edges", 1, 1)
     return drawn, about
 
 
