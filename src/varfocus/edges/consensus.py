@@ -51,8 +51,8 @@ these have so much weight."""
 BINS = 128
 """Into so many steps the range of focus is cut to find the median."""
 
-BESIDE = max(AROUND, SLOPE)
-"""Pixels around a pixel of the window that decide on its slope and its focus."""
+BESIDE = int(np.ceil(np.hypot(AROUND, AROUND)))
+"""Pixels around a pixel of the window, as the crow flies, that decide on its slope and focus."""
 
 CONSENSUS_REACH = ROUNDS * (REACH + BESIDE)
 """Pixels around a pixel that decide on its depth."""
