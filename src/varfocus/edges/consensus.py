@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import engine
-from varfocus.edges.outline import End
+from varfocus.edges.outline import End, resemblance
 from varfocus.edges.render import Float
 from varfocus.edges.sides import Mask, closest, extent
 from varfocus.engine import edges as kernels
@@ -219,30 +219,25 @@ def agreed(
             v, u = rows + y, columns + x
             inside = (v >= 0) & (v < index.shape[0]) & (u >= 0) & (u < index.shape[1])
             v, u = np.clip(v, 0, index.shape[0] - 1), np.clip(u, 0, index.shape[1] - 1)
-            off = np.zeros(rows.size, np.float32)
-            for c in range(picture.shape[2]):
-                step = picture[v, u, c] - own[:, c]
-                off += step * step
-            root = np.float32(1.0) / (np.float32(1.0) + off * np.float32(precision))
-            fourth = (root * root) * (root * root)
-            weight = np.where(inside, closeness[i, j] * (fourth * fourth), np.float32(0.0))
+            close = np.where(inside, closeness[i, j], np.float32(0.0))
+            weight = close * resemblance(picture[v, u], own, precision)
             rise = slopes[0, v, u] * np.float32(-y) + slopes[1, v, u] * np.float32(-x)
             there = np.clip(index[v, u] + rise, np.float32(0.0), np.float32(last))
             histogram[pixel, (there * per_frame + np.float32(0.5)).astype(np.intp)] += weight
-            said.append((there, weight, np.where(inside, closeness[i, j], np.float32(0.0))))
+            said.append((there, weight, close))
     counted = np.cumsum(histogram, axis=1)
     below = counted < np.float32(0.5) * counted[:, -1:]
     median = below.sum(axis=1).astype(np.float32) / per_frame
     room, total, sums, own_room, own_total = np.zeros((5, rows.size), np.float64)
-    for there, weight, close in said:
-        there, weight, close = (each.astype(np.float64) for each in (there, weight, close))
+    for there, *weighed in said:
+        share, area = (each.astype(np.float64) for each in weighed)
         agrees = np.abs(there - median) <= np.float32(alike)
-        room += agrees * close
-        total += agrees * weight
-        sums += agrees * weight * there
+        room += agrees * area
+        total += agrees * share
+        sums += agrees * share * there
         ours = np.abs(there - depth) <= np.float32(alike)
-        own_room += ours * close
-        own_total += ours * weight
+        own_room += ours * area
+        own_total += ours * share
     likelier = (own_room >= ENOUGH) & (own_total * room > CLEAR * total * own_room)
     moves = (np.abs(median - depth) > np.float32(apart)) & ~likelier & (total > 0)
     out = index.copy()

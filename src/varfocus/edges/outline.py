@@ -192,20 +192,25 @@ def likeness(
             v, u = np.clip(v, 0, height - 1), np.clip(u, 0, width - 1)
             inside &= sure[v, u]
             d = index[v, u]
-            off = np.zeros(rows.size, np.float32)
-            for c in range(picture.shape[2]):
-                step = picture[v, u, c] - own[:, c]
-                off += step * step
-            root = np.float32(1.0) / (np.float32(1.0) + off * np.float32(precision))
-            fourth = (root * root) * (root * root)
             here = np.full(rows.size, closeness[i, j], np.float32)
-            alike = here * (fourth * fourth)
+            alike = here * resemblance(picture[v, u], own, precision)
             on_near = inside & (np.abs(d - first) <= reach)
             on_far = inside & ~on_near & (np.abs(d - second) <= reach)
             for side, chosen in ((0, on_near), (3, on_far)):
                 for number, value in enumerate((here, alike, alike * d)):
                     found[side + number] += np.where(chosen, value, np.float32(0.0))
     sums[:, rows, columns] = found
+
+
+def resemblance(colours: Float, own: Float, precision: float) -> Float:
+    """Return (1 + precision·|c − c'|²)⁻⁸ of colours ``(P, C)``, in [0, 1]."""
+    off = np.zeros(len(own), np.float32)
+    for one, other in zip(colours.T, own.T, strict=True):
+        step = one - other
+        off += step * step
+    root = np.float32(1.0) / (np.float32(1.0) + off * np.float32(precision))
+    fourth = (root * root) * (root * root)
+    return np.asarray(fourth * fourth)
 
 
 def near_end(
