@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +75,7 @@ def look(stack: FocusStack, progress: Progress = silent) -> Look:
     with ThreadPoolExecutor(workers, thread_name_prefix="varfocus-look") as pool:
         try:
             found = list(
-                track(each(pool, seen, range(len(stack))), "looking", len(stack), progress)
+                track(engine.each(pool, seen, range(len(stack))), "looking", len(stack), progress)
             )
         finally:  # the listener may stop it half-way
             pool.shutdown(wait=True, cancel_futures=True)
@@ -101,17 +99,3 @@ def _signature(frame: NDArray[Any], factor: int, scale: float) -> NDArray[np.flo
     taken = taken[:, : 3 * factor].reshape(bands * 3 * factor, *frame.shape[1:])
     grey = exposure.grey(shrink(taken, factor, scale))
     return order.signature(grey.reshape(bands, 3, -1))
-
-
-def each(
-    pool: ThreadPoolExecutor, work: Callable[[int], Any], items: Iterable[int]
-) -> Iterator[Any]:
-    """Work on threads, each of which uses one, and yield what comes of it in order."""
-
-    def alone(k: int) -> Any:
-        with engine.use_threads(1):
-            return work(k)
-
-    futures = [pool.submit(copy_context().run, alone, k) for k in items]
-    for future in futures:
-        yield future.result()

@@ -32,7 +32,7 @@ from varfocus.align.continuation import continued, independent
 from varfocus.align.graph import absolute, doubts, reachable
 from varfocus.align.joint import preferences, refined
 from varfocus.align.links import Mapper
-from varfocus.align.look import Look, each, look
+from varfocus.align.look import Look, look
 from varfocus.align.models import scaling, unit
 from varfocus.align.pairs import registered_pairs
 from varfocus.align.register import DECISIVE
@@ -331,7 +331,7 @@ def _reference(params: AlignParams, kept: Sequence[int], way: Sequence[int]) -> 
 
 def _mapper(pool: ThreadPoolExecutor) -> Mapper:
     """Return a `map` that works on threads, each of which uses one."""
-    return lambda work, items: list(each(pool, work, items))
+    return lambda work, items: list(engine.each(pool, work, items))
 
 
 def _equalised(found: Alignment, seen: Look) -> Alignment:

@@ -104,10 +104,11 @@ def consensus(
     Consensus
         Right up to `CONSENSUS_REACH` pixels from where the image was cut.
     """
-    before, changed = index, np.zeros(index.shape, np.float32)
-    for _round in range(ROUNDS):
-        jump, _ = closest(uneven(index, height), 2 * REACH)
+    before, moved = index, None
+    for _ in range(ROUNDS):
+        jump = closest(uneven(index, height), 2 * REACH)[0]
         # Where nothing moved that a pixel depends on, it would decide as it did before.
+        changed = np.zeros_like(jump) if moved is None else closest(moved, 2 * REACH + BESIDE)[0]
         asked = (jump <= np.float32(REACH)) & (changed <= np.float32(REACH + BESIDE))
         compared = (jump <= np.float32(2 * REACH)) & (changed <= np.float32(2 * REACH + BESIDE))
         focus = index
@@ -115,8 +116,7 @@ def consensus(
             focus = extent(index, AROUND)[0 if near == "first" else 1]
         picture = focused(frames, scale, place, focus, compared)
         settled = agreed(index, slopes(index), picture, asked, float(place[-1]), height)
-        changed, _ = closest(settled != index, 2 * REACH + BESIDE)
-        index = settled
+        moved, index = settled != index, settled
     return Consensus(index, index != before)
 
 

@@ -43,7 +43,7 @@ from varfocus.engine.extension import (
     switched_off,
     use_instruction_set,
 )
-from varfocus.engine.threads import processors, side_by_side, thread_count, use_threads
+from varfocus.engine.threads import each, processors, side_by_side, thread_count, use_threads
 
 __all__ = [
     "BATCH",
@@ -60,6 +60,7 @@ __all__ = [
     "best_match",
     "box_mean",
     "cell_products",
+    "each",
     "energy_terms",
     "explained",
     "fusion_level",

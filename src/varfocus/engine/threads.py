@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
@@ -84,14 +84,32 @@ def side_by_side(work: Callable[[Item], Done], items: Sequence[Item]) -> list[Do
     workers = min(thread_count(), len(items))
     if workers < 2:
         return [work(item) for item in items]
+    with ThreadPoolExecutor(workers, thread_name_prefix="varfocus-work") as pool:
+        return list(each(pool, work, items))
+
+
+def each(
+    pool: ThreadPoolExecutor, work: Callable[[Item], Done], items: Iterable[Item]
+) -> Iterator[Done]:
+    """Work on threads, each of which uses one for its kernels, and yield what comes of it in order.
+
+    Parameters
+    ----------
+    pool : ThreadPoolExecutor
+        The threads.
+    work : callable
+        Independent of the other items.
+    items : iterable
+        What to work on.
+    """
 
     def alone(item: Item) -> Done:
         with use_threads(1):
             return work(item)
 
-    with ThreadPoolExecutor(workers, thread_name_prefix="varfocus-work") as pool:
-        futures = [pool.submit(copy_context().run, alone, item) for item in items]
-        return [future.result() for future in futures]
+    futures = [pool.submit(copy_context().run, alone, item) for item in items]
+    for future in futures:
+        yield future.result()
 
 
 def processors() -> int:
