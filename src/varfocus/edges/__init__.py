@@ -4,24 +4,32 @@ from varfocus.edges.colour import unveiled
 from varfocus.edges.consensus import CONSENSUS_REACH, consensus, uneven
 from varfocus.edges.constants import GRID, MOST_LAYERS
 from varfocus.edges.outline import OUTLINE_REACH, End, jump_height, near_end, outlined
+from varfocus.edges.regions import BLOCK, MARGIN, REGION_REACH, beside_jumps, regional
+from varfocus.edges.regions import ROUNDS as REGION_ROUNDS
 from varfocus.edges.stage import PART_REACH, Sharpened, sharpen, sharpen_part
 from varfocus.edges.survey import Closed, Occlusion, enough_frames, survey
 
 __all__ = [
+    "BLOCK",
     "CONSENSUS_REACH",
     "GRID",
+    "MARGIN",
     "MOST_LAYERS",
     "OUTLINE_REACH",
     "PART_REACH",
+    "REGION_REACH",
+    "REGION_ROUNDS",
     "Closed",
     "End",
     "Occlusion",
     "Sharpened",
+    "beside_jumps",
     "consensus",
     "enough_frames",
     "jump_height",
     "near_end",
     "outlined",
+    "regional",
     "sharpen",
     "sharpen_part",
     "survey",

@@ -144,3 +144,39 @@ def consensus(
         thread_count(),
     )
     return out
+
+
+def segments(picture: Float, grains: NDArray[np.float64], least: Labels) -> Labels:
+    """Return a picture cut by each grain: `varfocus.edges.regions.segments`."""
+    labels = np.empty((grains.size, *picture.shape[:2]), np.int32)
+    kernels.segments(np.ascontiguousarray(picture), grains, least, labels)
+    return labels
+
+
+def patches(
+    index: Float,
+    label: Labels,
+    offset: Labels,
+    away: Float,
+    widest: float,
+    least: float,
+    tolerance: float,
+    stiff: float,
+    rounds: int,
+    out: Float,
+) -> None:
+    """Add the planes of the regions: `varfocus.edges.regions.planes`."""
+    count = int(label.max()) + 1
+    kernels.patches(
+        np.ascontiguousarray(index),
+        label,
+        count,
+        offset,
+        away,
+        widest,
+        least,
+        tolerance,
+        stiff,
+        rounds,
+        out,
+    )

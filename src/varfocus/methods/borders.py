@@ -1,8 +1,9 @@
 """Borders of objects in a depth map of the robust method, put where the frames show them.
 
 First outlines (`varfocus.edges.outline`), if it is known which end of the stack is near; then the
-rendering of what hides what (`varfocus.edges.stage`), where that explains the frames; at last what
-pixels that look alike agree on (`varfocus.edges.consensus`).
+rendering of what hides what (`varfocus.edges.stage`), where that explains the frames; then what
+pixels that look alike agree on (`varfocus.edges.consensus`); at last, where rendering explains
+nothing, what the regions of the picture say (`varfocus.edges.regions`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus import edges
+from varfocus import edges, engine
 from varfocus.canvas import Canvas, Tile
 from varfocus.canvas.tiles import Box
 from varfocus.curve.likelihood import Model
@@ -81,7 +82,8 @@ def with_borders(
     First on the side that they look like, if it is known which end is near
     (`varfocus.edges.outline`); then, where rendering shows occlusion, on the side that explains it.
     Pixels that then still stand alone take the depth of those around that look like them; not where
-    nothing shows that surfaces hide one another, for there depth has no jumps.
+    nothing shows that surfaces hide one another, for there depth has no jumps. Where rendering was
+    of no use, pixels beside jumps take the depth of the part of the picture that they belong to.
 
     Parameters
     ----------
@@ -130,6 +132,8 @@ def with_borders(
         drawn = sharp
     if end is not None or ghosts:
         drawn = borders.agreed(index, drawn, end, about)
+        if not about["open"]:
+            drawn = borders.regional(index, drawn, end, about)
     progress("edges", 1, 1)
     return drawn, about
 
@@ -237,6 +241,68 @@ class _Borders:
             self.canvas.drop(agreed)
             return None
         return Sharp(agreed, unmixed)
+
+    def regional(
+        self, index: Float, drawn: Sharp | None, end: edges.End | None, about: dict[str, object]
+    ) -> Sharp | None:
+        """Return the depth, drawn or not, beside jumps that of regions; None as for `agreed`."""
+        before = present = index if drawn is None else drawn.index
+
+        def work(tile: Tile, _: Progress) -> tuple[Float]:
+            part = present[tile.outer]
+            asked = edges.beside_jumps(part, self.height)
+            blocks = [block for block in _blocks(tile, part.shape) if asked[block.inner].any()]
+            if not blocks:
+                return (part,)
+            frames = self.pictures(tile.outer)
+
+            def cut(block: Tile) -> Float:
+                some, depth = [frame[block.outer] for frame in frames], part[block.outer]
+                return edges.regional(some, self.scale, self.place, depth, end, self.height)
+
+            out = part.copy()
+            for block, found in zip(blocks, engine.side_by_side(cut, blocks), strict=True):
+                there = block.inner
+                out[there] = np.where(asked[there], found[block.within], part[there])
+            return (out,)
+
+        for _ in range(edges.REGION_ROUNDS):
+            (calm,) = self.canvas.map("regions", edges.REGION_REACH, work, self.progress)
+            if present is not before:
+                self.canvas.drop(present)
+            present = calm
+        changed = (int((new != old).sum()) for new, old in self.canvas.blocks(present, before))
+        count = about["regional_pixels"] = sum(changed)
+        if not count:
+            if present is not before:
+                self.canvas.drop(present)
+            return drawn
+        if drawn is not None:
+            self.canvas.drop(before)
+        return Sharp(present, None)
+
+
+def _blocks(tile: Tile, shape: tuple[int, ...]) -> list[Tile]:
+    """Return the blocks in which regions are cut, in pixels of the outer part of a tile.
+
+    They lie on a grid of the image, whatever its tiles: cut by themselves, with what is around
+    them, they give the same bits. Only blocks that the inner part needs are returned.
+    """
+    sides = []
+    for inner, outer, length in zip(tile.inner, tile.outer, shape, strict=True):
+        first = inner.start // edges.BLOCK * edges.BLOCK
+        some = []
+        for start in range(first - outer.start, inner.stop - outer.start, edges.BLOCK):
+            stop = min(start + edges.BLOCK, length)
+            around = slice(max(start - edges.MARGIN, 0), min(stop + edges.MARGIN, length))
+            some.append((slice(start, stop), around))
+        sides.append(some)
+    down, across = sides
+    return [
+        Tile((rows, columns), (more_rows, more_columns))
+        for rows, more_rows in down
+        for columns, more_columns in across
+    ]
 
 
 def _count(marked: NDArray[np.bool_], canvas: Canvas) -> int:

@@ -132,6 +132,44 @@ void consensus(Image<const float> depth, Planes<const float> slopes, Planes<cons
     kernels().consensus(problem, closeness.data(), size, out.data(), threads);
 }
 
+void segments(Planes<const float> picture, Vector<const double> grains,
+              Vector<const std::int32_t> least, Planes<std::int32_t> labels) {
+    const int channels = checked_count("channels", picture.shape(2), 1, 4);
+    const Size size = image_size(picture);
+    require(size.pixels() < (1 << 28), "a larger picture", "fewer than 2^28 pixels");
+    const int count = checked_count("grains", grains.shape(0), 1, 64);
+    require_shape("least", least, count);
+    require_planes("labels", labels, count, size);
+    for (int i = 0; i < count; ++i) require_not_negative("grain", grains.data()[i]);
+    nb::gil_scoped_release release;
+    kernels().segments(picture.data(), channels, size, grains.data(), least.data(), count,
+                       labels.data());
+}
+
+void patches(Image<const float> depth, Image<const std::int32_t> label, int count,
+             Image<const std::int32_t> offset, Vector<const float> away, float widest, double least,
+             double tolerance, double stiff, int rounds, Image<float> out) {
+    const Size size = image_size(depth);
+    require_image("label", label, size);
+    require_image("out", out, size);
+    require_within("count", count, 1, int(size.pixels()));
+    for (std::ptrdiff_t i = 0; i < size.pixels(); ++i) {
+        require_within("label", label.data()[i], 0, count - 1);
+    }
+    const int offsets = checked_count("offsets", offset.shape(0), 1, 1 << 12);
+    require_shape("offset", offset, offsets, 2);
+    require_shape("away", away, offsets);
+    require(widest > 1.0f, "widest not above 1", "a number above 1");
+    require_positive("least", least);
+    require_positive("tolerance", tolerance);
+    require_positive("stiff", stiff);
+    require_iterations(rounds);
+    const Patches problem{depth.data(), label.data(), count, offset.data(), away.data(), offsets,
+                          widest,       least,        tolerance, stiff,     rounds};
+    nb::gil_scoped_release release;
+    kernels().patches(problem, size, out.data());
+}
+
 void fill_depth(Image<const float> d, Image<const float> weight, Image<const float> most,
                 float bend, float step, Image<float> u, Planes<float> v, int iterations,
                 int threads) {
@@ -185,6 +223,10 @@ void define_explain(nb::module_& m) {
     m.def("consensus", &consensus, array("depth"), array("slopes"), array("picture"),
           array("asked"), array("closeness"), "bins"_a, "last"_a, "precision"_a, "alike"_a, "apart"_a,
           "clear"_a, "enough"_a, array("out"), "threads"_a);
+    m.def("segments", &segments, array("picture"), array("grains"), array("least"),
+          array("labels"));
+    m.def("patches", &patches, array("depth"), array("label"), "count"_a, array("offset"),
+          array("away"), "widest"_a, "least"_a, "tolerance"_a, "stiff"_a, "rounds"_a, array("out"));
     m.def("fill_depth", &fill_depth, array("d"), array("weight"), array("most"), "bend"_a, "step"_a,
           array("u"), array("v"), "iterations"_a, "threads"_a);
     m.def("confine", &confine, array("cost"), "labels"_a, array("low"), array("high"),

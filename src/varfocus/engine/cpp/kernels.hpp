@@ -312,6 +312,19 @@ struct Consensus {
     float precision, alike, apart;
     float clear, enough;  // how much likelier its own depth must be to stay, and its weight at least
 };
+// varfocus.edges.regions.planes; depth and label (H, W), labels below count.
+struct Patches {
+    const float* depth;
+    const std::int32_t* label;
+    int count;
+    const std::int32_t* offset;  // pixels around, (offsets, 2), the closest first
+    const float* away;           // and how far they are
+    int offsets;
+    float widest;  // beyond this, how far does not count
+    double least;  // weight on the border of a region
+    double tolerance, stiff;
+    int rounds;
+};
 // fill.cpp. All (H, W): a depth, what it is worth, and α₁ with the price of jumps.
 struct Filling {
     const float *d, *weight, *most;
@@ -423,6 +436,11 @@ struct Kernels {
     // closeness as for vote; out: (H, W).
     void (*consensus)(const Consensus& problem, const float* closeness, Size size, float* out,
                       int threads);
+    // labels: (count, H, W), a picture (H, W, C) cut by each of the grains. On one thread.
+    void (*segments)(const float* picture, int channels, Size size, const double* grains,
+                     const std::int32_t* least, int count, std::int32_t* labels);
+    // Planes of the regions are added to out, (H, W). On one thread.
+    void (*patches)(const Patches& problem, Size size, float* out);
     // u (H, W) and v (2, H, W), in place.
     void (*fill_depth)(const Filling& problem, float* u, float* v, Size size, int iterations,
                        int threads);

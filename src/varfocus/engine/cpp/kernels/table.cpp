@@ -19,6 +19,7 @@ void enter_huber(Kernels& table);
 void enter_likelihood(Kernels& table);
 void enter_margin(Kernels& table);
 void enter_primal_dual(Kernels& table);
+void enter_regions(Kernels& table);
 void enter_scales(Kernels& table);
 void enter_semi_global(Kernels& table);
 void enter_templates(Kernels& table);
@@ -40,6 +41,7 @@ void enter_all(Kernels& table) {
     enter_likelihood(table);
     enter_margin(table);
     enter_primal_dual(table);
+    enter_regions(table);
     enter_scales(table);
     enter_semi_global(table);
     enter_templates(table);

@@ -1,0 +1,116 @@
+"""Regions: beside a jump a pixel takes the depth of the part of the picture that it belongs to."""
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from varfocus import engine
+from varfocus.edges import beside_jumps, jump_height, regional
+from varfocus.edges.regions import GRAINS, SMALLEST, planes, segments
+
+N, NEAR, FAR = 9, 2.0, 7.0
+HEIGHT, WIDTH = 96, 112
+
+
+def evened(picture, index, near="first"):
+    """All frames look alike: only what is said about depth matters."""
+    frames = [picture] * N
+    return regional(frames, 1.0, np.arange(float(N)), index, near, jump_height(N))
+
+
+@pytest.fixture
+def card():
+    """A bright card before a grey wall, both with a grain: picture, and where the card is."""
+    rng = np.random.default_rng(3)
+    on_card = np.zeros((HEIGHT, WIDTH), bool)
+    on_card[28:70, 30:84] = True
+    grain = 0.003 * rng.standard_normal((HEIGHT, WIDTH, 3))
+    light = np.where(on_card, 0.8, 0.35)[..., None] + grain
+    return light.astype(np.float32), on_card
+
+
+@pytest.mark.parametrize("near", ["first", "last", None])
+@pytest.mark.parametrize("wider", [-4, 4])
+def test_an_object_that_came_out_too_large_or_too_small_ends_at_its_outline(card, near, wider):
+    picture, on_card = card
+    truth = np.where(on_card, NEAR, FAR).astype(np.float32)
+    grown = ndimage.distance_transform_edt(~on_card) - ndimage.distance_transform_edt(on_card)
+    index = np.where(grown <= wider, NEAR, FAR).astype(np.float32)
+    assert (index != truth).mean() > 0.05
+    found = evened(picture, index, near)
+    np.testing.assert_allclose(found, truth, atol=0.05)
+
+
+def test_slanted_surfaces_keep_their_slopes(card):
+    picture, on_card = card
+    y, x = np.mgrid[:HEIGHT, :WIDTH]
+    truth = np.where(on_card, 2.0 + 0.02 * (y - 50), 5.0 + 0.015 * (x - 60)).astype(np.float32)
+    index = np.where(ndimage.binary_dilation(on_card, iterations=3), 2.0 + 0.02 * (y - 50), truth)
+    found = evened(picture, index.astype(np.float32))
+    assert np.abs(found - truth).max() < 0.1
+
+
+def test_a_picture_without_regions_is_one_and_a_plane_stays_a_plane():
+    picture = np.full((40, 50, 3), 0.5, np.float32)
+    (label,) = segments(picture, GRAINS[:1], SMALLEST[:1])
+    assert label.max() == 0
+    y, x = np.mgrid[:40, :50]
+    index = (1.0 + 0.05 * y + 0.03 * x).astype(np.float32)
+    total = np.zeros_like(index)
+    planes(index, label, 0.25, total)
+    np.testing.assert_allclose(total, index, atol=1e-3)
+
+
+def test_regions_are_at_least_as_large_as_asked_for_and_hang_together(rng):
+    picture = ndimage.gaussian_filter(rng.random((70, 80, 3)), (2, 2, 0)).astype(np.float32)
+    for label, least in zip(segments(3 * picture, GRAINS, SMALLEST), SMALLEST, strict=True):
+        assert np.bincount(label.ravel()).min() >= least
+        for number in range(label.max() + 1):
+            assert ndimage.label(label == number, np.ones((3, 3)))[1] == 1
+
+
+def test_coarser_grains_give_fewer_regions(rng):
+    picture = ndimage.gaussian_filter(rng.random((70, 80, 3)), (2, 2, 0)).astype(np.float32)
+    counts = [label.max() for label in segments(3 * picture, (0.01, 0.1, 1.0), (1, 1, 1))]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > 2 * counts[2]
+
+
+@pytest.mark.parametrize(
+    "turn", [lambda a: a[::-1], lambda a: a[:, ::-1], lambda a: np.swapaxes(a, 0, 1)]
+)
+def test_a_turned_picture_gives_the_turned_depth(card, turn):
+    picture, on_card = card
+    index = np.where(ndimage.binary_dilation(on_card, iterations=3), NEAR, FAR).astype(np.float32)
+    found = evened(picture, index)
+    turned = evened(np.ascontiguousarray(turn(picture)), np.ascontiguousarray(turn(index)))
+    np.testing.assert_allclose(turned, turn(found), atol=1e-3)
+
+
+def test_only_what_is_close_to_a_jump_or_a_ramp_is_asked():
+    index = np.full((40, 60), 2.0, np.float32)
+    index[:, 30:] = 5.0
+    asked = beside_jumps(index, 1.0)
+    assert asked[:, 22:38].all()
+    assert not asked[:, :20].any()
+    assert not asked[:, 40:].any()
+    assert not beside_jumps(np.linspace(0, 4, 2400, dtype=np.float32).reshape(40, 60), 1.0).any()
+
+
+@pytest.mark.skipif(not engine.in_use(), reason="needs the engine")
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (7, 1), (2, 2), (31, 47)])
+def test_the_kernels_compute_what_the_array_code_says(shape, channels, rng):
+    picture = ndimage.gaussian_filter(rng.random((*shape, channels)), (1, 1, 0)).astype(np.float32)
+    picture[: shape[0] // 2] = np.round(picture[: shape[0] // 2], 1)  # pairs that differ alike
+    index = (8 * ndimage.gaussian_filter(rng.random(shape), 2) - 2).astype(np.float32)
+    fast = segments(picture, GRAINS, (1, 5, 30))
+    with engine.switched_off():
+        slow = segments(picture, GRAINS, (1, 5, 30))
+    np.testing.assert_array_equal(fast, slow)
+    for label in fast:
+        quick, plain = np.ones((2, *shape), np.float32)
+        planes(index, label, 0.3, quick)
+        with engine.switched_off():
+            planes(index, label, 0.3, plain)
+        np.testing.assert_allclose(quick, plain, atol=1e-5)
