@@ -16,7 +16,7 @@ from PIL import Image, ImageCms
 from command_line import varfocus, write_pictures
 from ghosts import ghostly_scene
 from result_folders import ROOM, in_small_tiles
-from varfocus import engine, plan, read_stack, reconstruct, reconstruct_into
+from varfocus import edges, engine, plan, read_stack, reconstruct, reconstruct_into
 from varfocus.canvas import budget
 from varfocus.canvas.halving import halved
 from varfocus.canvas.scratch import Scratch, percentile
@@ -110,6 +110,17 @@ def test_outlines_in_tiles(tmp_path):
     whole = run(stack, plain())
     assert whole.findings["edges"]["outlined_pixels"] > 0, "no outline was drawn"
     assert whole.findings["edges"]["agreed_pixels"] > 0, "nobody stood alone"
+    done = in_small_tiles(stack, plain(), tmp_path)
+    as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
+    assert done.record["findings"] == whole.findings
+
+
+@needs_engine
+def test_regions_in_tiles(tmp_path, monkeypatch):
+    monkeypatch.setattr(edges, "survey", lambda *_: edges.Closed("rendering is left out here"))
+    stack = ghostly_scene((300, 280), n=8).stack
+    whole = run(stack, plain())
+    assert whole.findings["edges"]["regional_pixels"] > 0, "regions changed nothing"
     done = in_small_tiles(stack, plain(), tmp_path)
     as_whole({name: tifffile.imread(done.files[name]) for name in PRODUCTS}, whole)
     assert done.record["findings"] == whole.findings

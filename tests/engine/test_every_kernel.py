@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from varfocus import engine, reconstruct, simulate
+from ghosts import ghostly_scene
+from varfocus import edges, engine, reconstruct, simulate
 from varfocus.errors import VarfocusWarning
 
 RUNS = [
@@ -64,6 +65,8 @@ def test_every_kernel_is_run(monkeypatch):
             assert result.fused.shape[:2] == result.depth.shape
         reconstruct(np.tile(frames[:5, ..., 0], (1, 3, 3)), method="paper", align="none")  # coarser
         reconstruct(simulate("steps", shape=(101, 133), n=9).frames, align="none")  # occlusion
+        monkeypatch.setattr(edges, "survey", lambda *_: edges.Closed("not rendered"))
+        reconstruct(ghostly_scene((133, 141), n=8).frames, align="none")  # regions
     assert names - called == set()
 
 
