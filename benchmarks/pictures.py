@@ -6,7 +6,8 @@ RENDERER is a module with ``render(rgb, index, n, blur, noise, seed, kind, diopt
 ``truth_of(disparity, n)`` that shares nothing with varfocus; DATA/rgbd holds folders with
 picture.png and disparity.npz. Twelve stacks a part, 256×256 pixels each, with fixed settings. The
 scenes of `dev` may be tuned on, those of `test` are for reporting. Prints a line per stack, and at
-last what docs/reblur.md quotes.
+last what docs/reblur.md quotes. `--figure FILE` draws the ten worst: picture, true depth, depth
+without the second look, and depth as it is by default.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
+from matplotlib import colormaps
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -38,6 +41,9 @@ ALPHAS = (1.0, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
 """Of the paper's method, of which the best for the stack counts."""
 
 SIDE = 256
+
+SHOWN = 10
+"""Stacks in the figure, the worst first."""
 
 
 class Setting(NamedTuple):
@@ -123,12 +129,32 @@ def scored(
     )
 
 
+def row(
+    frames: NDArray[np.uint8],
+    truth: NDArray[np.float32],
+    maps: Sequence[NDArray[np.float32]],
+) -> NDArray[np.uint8]:
+    """Return a picture, its true depth and depth maps side by side; what is unknown is white."""
+    picture = frames[len(frames) // 2]
+    shown = []
+    for depth in (truth, *maps):
+        colours = colormaps["turbo"](np.clip(depth / (len(frames) - 1), 0, 1))[..., :3]
+        colours[~np.isfinite(depth)] = 1.0
+        shown.append(np.rint(255 * colours).astype(np.uint8))
+    sides = [
+        np.pad(each, ((0, 6), (0, 6), (0, 0)), constant_values=255) for each in (picture, *shown)
+    ]
+    tall = np.concatenate(sides, axis=1)
+    return np.pad(tall, ((0, 0), (0, 4 * (SIDE + 6) - tall.shape[1]), (0, 0)), constant_values=255)
+
+
 def main() -> None:
     """Render, reconstruct and compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pictures", type=Path)
     parser.add_argument("renderer", type=Path)
     parser.add_argument("--part", choices=list(SCENES), default="dev")
+    parser.add_argument("--figure", type=Path)
     chosen = parser.parse_args()
     spec = importlib.util.spec_from_file_location("renderer", chosen.renderer)
     assert spec is not None
@@ -136,7 +162,7 @@ def main() -> None:
     renderer = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(renderer)
     scenes = SCENES[chosen.part]
-    rows, ends, right = [], [], []
+    rows, ends, right, drawn = [], [], [], []
     for number, setting in enumerate(SETTINGS):
         scene = scenes[number % len(scenes)]
         frames, truth = rendered(renderer, chosen.pictures / scene, number, FIRST_SEED[chosen.part])
@@ -154,6 +180,9 @@ def main() -> None:
         ends.append(result.findings["edges"].get("nearest_frame"))
         sure = np.isfinite(truth) & (result.confidence >= SURE)
         right.append(float((np.abs(result.index - truth)[sure] <= 1.0).mean()))
+        if chosen.figure:
+            before = reconstruct(stack, align="none", reblur="off").index
+            drawn.append((ours.rmse / paper.rmse, row(frames, truth, (before, result.index))))
         print(
             f"{scene:<11}{setting.aperture:<8}{setting.noise:<6}{setting.frames:>3} frames  "
             f"{ours.rmse:.2f} / {paper.rmse:.2f} = {ours.rmse / paper.rmse:.2f}  "
@@ -172,6 +201,9 @@ def main() -> None:
         f"near end right, wrong, unknown: {ends.count('first')}, {ends.count('last')}, "
         f"{ends.count(None)}; least share of sure pixels that are right {min(right):.1%}"
     )
+    if chosen.figure:
+        worst = sorted(drawn, key=lambda one: -one[0])[:SHOWN]
+        Image.fromarray(np.concatenate([each for _, each in worst])).save(chosen.figure, quality=85)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ import pytest
 from scipy import ndimage
 
 from varfocus import engine
-from varfocus.edges import beside_jumps, jump_height, regional
-from varfocus.edges.regions import GRAINS, SMALLEST, planes, segments
+from varfocus.edges import beside_jumps, jump_height, regional, windows
+from varfocus.edges.regions import GRAINS, REGION_REACH, SMALLEST, STRIDE, planes, segments
 
 N, NEAR, FAR = 9, 2.0, 7.0
 HEIGHT, WIDTH = 96, 112
@@ -101,6 +101,40 @@ def test_only_what_is_close_to_a_jump_or_a_ramp_is_asked():
     assert not asked[:, :20].any()
     assert not asked[:, 40:].any()
     assert not beside_jumps(np.linspace(0, 4, 2400, dtype=np.float32).reshape(40, 60), 1.0).any()
+
+
+@pytest.mark.parametrize("shape", [(40, 500), (128, 129), (300, 191), (1, 1)])
+def test_windows_of_the_whole_add_up_to_one(shape):
+    whole = tuple(slice(0, side) for side in shape)
+    total = np.zeros(shape)
+    for window in windows(whole, whole, shape):
+        assert window.weight.shape == total[window.box].shape
+        assert window.weight.min() > 0
+        total[window.box] += window.weight
+    np.testing.assert_allclose(total, 1.0, rtol=1e-6)
+
+
+def test_a_part_has_the_windows_of_the_whole_that_touch_it():
+    shape = (700, 900)
+    whole = tuple(slice(0, side) for side in shape)
+    inner = slice(256, 320), slice(STRIDE, 2 * STRIDE)
+    outer = tuple(
+        slice(max(s.start - REGION_REACH, 0), min(s.stop + REGION_REACH, side))
+        for s, side in zip(inner, shape, strict=True)
+    )
+    touching = [
+        window
+        for window in windows(whole, whole, shape)
+        if all(
+            b.start < i.stop and b.stop > i.start for b, i in zip(window.box, inner, strict=True)
+        )
+    ]
+    found = windows(inner, outer, shape)
+    assert len(found) == len(touching)
+    for one, other in zip(found, touching, strict=True):
+        for here, o, there in zip(one.box, outer, other.box, strict=True):
+            assert slice(here.start + o.start, here.stop + o.start) == there
+        np.testing.assert_array_equal(one.weight, other.weight)
 
 
 @pytest.mark.skipif(not engine.in_use(), reason="needs the engine")

@@ -4,16 +4,14 @@ from varfocus.edges.colour import unveiled
 from varfocus.edges.consensus import CONSENSUS_REACH, consensus, uneven
 from varfocus.edges.constants import GRID, MOST_LAYERS
 from varfocus.edges.outline import OUTLINE_REACH, End, jump_height, near_end, outlined
-from varfocus.edges.regions import BLOCK, MARGIN, REGION_REACH, beside_jumps, regional
+from varfocus.edges.regions import REGION_REACH, Window, beside_jumps, regional, windows
 from varfocus.edges.regions import ROUNDS as REGION_ROUNDS
 from varfocus.edges.stage import PART_REACH, Sharpened, sharpen, sharpen_part
 from varfocus.edges.survey import Closed, Occlusion, enough_frames, survey
 
 __all__ = [
-    "BLOCK",
     "CONSENSUS_REACH",
     "GRID",
-    "MARGIN",
     "MOST_LAYERS",
     "OUTLINE_REACH",
     "PART_REACH",
@@ -23,6 +21,7 @@ __all__ = [
     "End",
     "Occlusion",
     "Sharpened",
+    "Window",
     "beside_jumps",
     "consensus",
     "enough_frames",
@@ -35,4 +34,5 @@ __all__ = [
     "survey",
     "uneven",
     "unveiled",
+    "windows",
 ]

@@ -16,12 +16,13 @@ one, change.
 The cut is that of Felzenszwalb and Huttenlocher (Efficient Graph-Based Image Segmentation, 2004):
 pairs of neighbours in the order of how much they differ; two regions become one if they differ no
 more than inside either, k/|R| added to that; at last small ones join what they resemble most.
-Blocks of the image are cut by themselves, with a margin, so that tiles give the bits of the whole.
+Windows of the image that overlap are cut by themselves, so that tiles give the bits of the whole,
+and mixed where they overlap, so that no seam shows where a region is larger than a window.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,8 @@ from varfocus.engine import edges as kernels
 
 ROUNDS = 2
 
-BLOCK, MARGIN = 128, 32
-"""Side in pixels of the blocks, and what is looked at around them."""
+STRIDE, OVERLAP = 128, 64
+"""Pixels from a window to the next, and in which they overlap."""
 
 ZONE, RAMP = 8, 2
 """Pixels from a jump up to which depth may change, and within which a ramp counts as one."""
@@ -59,8 +60,66 @@ STIFF, REWEIGHTED = 5.0, 4
 MIDDLE = 1e-9
 """So much less than half the weight is half of it, however sums were rounded."""
 
-REGION_REACH = BLOCK - 1 + MARGIN
-"""Pixels around a pixel that decide on its depth."""
+REGION_REACH = STRIDE + OVERLAP + ZONE + RAMP
+"""Pixels around a pixel that decide on its depth, and on whether a window is needed."""
+
+
+class Window(NamedTuple):
+    """A part of an image that is cut by itself.
+
+    Attributes
+    ----------
+    box : tuple of two slices
+        Rows and columns.
+    weight : ndarray of the shape of the box, float32
+        What it counts where it overlaps with others: all of them add up to 1.
+    """
+
+    box: tuple[slice, slice]
+    weight: Float
+
+
+def windows(
+    inner: tuple[slice, slice], outer: tuple[slice, slice], shape: tuple[int, int]
+) -> list[Window]:
+    """Return the windows that part of an image needs; they lie where they do in the whole image.
+
+    Parameters
+    ----------
+    inner, outer : tuple of two slices
+        The part, and what is known of the image around it, at least `REGION_REACH` pixels.
+    shape : (int, int)
+        Height and width of the image.
+
+    Returns
+    -------
+    list of Window
+        Boxes in pixels of `outer`, row by row.
+    """
+    down, across = (_along(*axis) for axis in zip(inner, outer, shape, strict=True))
+    return [
+        Window((rows, columns), one[:, None] * other[None])
+        for rows, one in down
+        for columns, other in across
+    ]
+
+
+def _along(inner: slice, outer: slice, length: int) -> list[tuple[slice, Float]]:
+    """Return the windows along an axis: where they lie in the outer part, and their weights."""
+    half = OVERLAP // 2
+    found = []
+    for start in range(max(inner.start - half, 0) // STRIDE * STRIDE, length, STRIDE):
+        low, high = max(start - half, 0), min(start + STRIDE + half, length)
+        if low >= inner.stop:
+            break
+        place, weight = np.arange(low, high) + 0.5, np.ones(high - low)
+        if start > 0:
+            weight = np.minimum(weight, (place - start + half) / OVERLAP)
+        if start + STRIDE < length:
+            weight = np.minimum(weight, (start + STRIDE + half - place) / OVERLAP)
+        here = slice(low - outer.start, high - outer.start)
+        found.append((here, weight.astype(np.float32)))
+    return found
 
 
 def beside_jumps(index: Float, height: float) -> Mask:

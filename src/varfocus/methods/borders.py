@@ -251,20 +251,21 @@ class _Borders:
         def work(tile: Tile, _: Progress) -> tuple[Float]:
             part = present[tile.outer]
             asked = edges.beside_jumps(part, self.height)
-            blocks = [block for block in _blocks(tile, part.shape) if asked[block.inner].any()]
-            if not blocks:
+            windows = edges.windows(tile.inner, tile.outer, self.canvas.shape)
+            windows = [window for window in windows if asked[window.box].any()]
+            if not windows:
                 return (part,)
             frames = self.pictures(tile.outer)
 
-            def cut(block: Tile) -> Float:
-                some, depth = [frame[block.outer] for frame in frames], part[block.outer]
-                return edges.regional(some, self.scale, self.place, depth, end, self.height)
+            def cut(window: edges.Window) -> Float:
+                some, depth = [frame[window.box] for frame in frames], part[window.box]
+                found = edges.regional(some, self.scale, self.place, depth, end, self.height)
+                return found * window.weight
 
-            out = part.copy()
-            for block, found in zip(blocks, engine.side_by_side(cut, blocks), strict=True):
-                there = block.inner
-                out[there] = np.where(asked[there], found[block.within], part[there])
-            return (out,)
+            mixed = np.zeros(part.shape, np.float32)
+            for window, found in zip(windows, engine.side_by_side(cut, windows), strict=True):
+                mixed[window.box] += found
+            return (np.where(asked, mixed, part),)
 
         for _ in range(edges.REGION_ROUNDS):
             (calm,) = self.canvas.map("regions", edges.REGION_REACH, work, self.progress)
@@ -280,29 +281,6 @@ class _Borders:
         if drawn is not None:
             self.canvas.drop(before)
         return Sharp(present, None)
-
-
-def _blocks(tile: Tile, shape: tuple[int, ...]) -> list[Tile]:
-    """Return the blocks in which regions are cut, in pixels of the outer part of a tile.
-
-    They lie on a grid of the image, whatever its tiles: cut by themselves, with what is around
-    them, they give the same bits. Only blocks that the inner part needs are returned.
-    """
-    sides = []
-    for inner, outer, length in zip(tile.inner, tile.outer, shape, strict=True):
-        first = inner.start // edges.BLOCK * edges.BLOCK
-        some = []
-        for start in range(first - outer.start, inner.stop - outer.start, edges.BLOCK):
-            stop = min(start + edges.BLOCK, length)
-            around = slice(max(start - edges.MARGIN, 0), min(stop + edges.MARGIN, length))
-            some.append((slice(start, stop), around))
-        sides.append(some)
-    down, across = sides
-    return [
-        Tile((rows, columns), (more_rows, more_columns))
-        for rows, more_rows in down
-        for columns, more_columns in across
-    ]
 
 
 def _count(marked: NDArray[np.bool_], canvas: Canvas) -> int:
