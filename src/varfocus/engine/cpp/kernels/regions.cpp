@@ -10,7 +10,7 @@ constexpr int DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, PASSES = 3;
 constexpr double MIDDLE = 1e-9;  // so much less than half is half, however sums were rounded
 
 // Numbers of values in growing order, equal ones as they come; the float below zero comes first.
-void sorted(const float* values, std::size_t count, Buffer<std::int32_t>& order) {
+void in_order(const float* values, std::size_t count, Buffer<std::int32_t>& order) {
     Buffer<std::uint32_t> keys(count);
     Buffer<std::int32_t> other(count);
     order.resize(count);
@@ -39,16 +39,20 @@ void sorted(const float* values, std::size_t count, Buffer<std::int32_t>& order)
     copy_to(order.data(), from, std::ptrdiff_t(count));
 }
 
-// Pairs of neighbours, and how much they differ.
-struct Pairs {
-    Buffer<std::int32_t> one, other;
-    Buffer<float> apart;
-    std::size_t count = 0;
+struct Pair {
+    std::int32_t one, other;
+    float apart;
+};
 
-    Pairs(const float* picture, int channels, Size size)
-        : one(4 * std::size_t(size.pixels())),
-          other(4 * std::size_t(size.pixels())),
-          apart(4 * std::size_t(size.pixels())) {
+// Pairs of neighbours, those that differ least first.
+struct Pairs {
+    Buffer<Pair> sorted;
+
+    Pairs(const float* picture, int channels, Size size) {
+        const std::size_t most = 4 * std::size_t(size.pixels());
+        Buffer<Pair> pairs(most);
+        Buffer<float> apart(most);
+        std::size_t count = 0;
         const int steps[4][2] = {{0, 1}, {1, 0}, {1, 1}, {1, -1}};
         const float share = 3.0f / float(channels);
         for (const auto& step : steps) {
@@ -62,11 +66,16 @@ struct Pairs {
                         const float off = picture[p * channels + c] - picture[q * channels + c];
                         square += off * off;
                     }
-                    one[count] = std::int32_t(p), other[count] = std::int32_t(q);
-                    apart[count++] = square_root(square * share);
+                    apart[count] = square_root(square * share);
+                    pairs[count] = {std::int32_t(p), std::int32_t(q), apart[count]};
+                    ++count;
                 }
             }
         }
+        Buffer<std::int32_t> order;
+        in_order(apart.data(), count, order);
+        sorted.resize(count);
+        for (std::size_t i = 0; i < count; ++i) sorted[i] = pairs[std::size_t(order[i])];
     }
 };
 
@@ -103,29 +112,25 @@ void segments(const float* picture, int channels, Size size, const double* grain
               const std::int32_t* least, int count, std::int32_t* labels) {
     const std::size_t pixels = std::size_t(size.pixels());
     const Pairs pairs(picture, channels, size);
-    Buffer<std::int32_t> order;
-    sorted(pairs.apart.data(), pairs.count, order);
-    Buffer<std::int32_t> left(pairs.count);  // pairs of which both stay apart at first
+    Buffer<Pair> left(pairs.sorted.size());  // those of which both stay apart at first
     for (int cut = 0; cut < count; ++cut) {
         Sets sets(pixels);
         std::size_t lefts = 0;
-        for (const std::int32_t number : order) {
-            const std::size_t pair = std::size_t(number);
-            const std::int32_t a = sets.root(pairs.one[pair]), b = sets.root(pairs.other[pair]);
+        for (const Pair& pair : pairs.sorted) {
+            const std::int32_t a = sets.root(pair.one), b = sets.root(pair.other);
             if (a == b) continue;
-            const double apart = double(pairs.apart[pair]);
+            const double apart = double(pair.apart);
             if (apart <= sets.room(a, grains[cut]) && apart <= sets.room(b, grains[cut])) {
-                sets.join(a, b, pairs.apart[pair]);
+                sets.join(a, b, pair.apart);
             } else {
-                left[lefts++] = number;
+                left[lefts++] = pair;
             }
         }
         for (std::size_t i = 0; i < lefts; ++i) {
-            const std::size_t pair = std::size_t(left[i]);
-            const std::int32_t a = sets.root(pairs.one[pair]), b = sets.root(pairs.other[pair]);
+            const std::int32_t a = sets.root(left[i].one), b = sets.root(left[i].other);
             if (a == b) continue;
             if (smaller(sets.size[std::size_t(a)], sets.size[std::size_t(b)]) < least[cut]) {
-                sets.join(a, b, pairs.apart[pair]);
+                sets.join(a, b, left[i].apart);
             }
         }
         Buffer<std::int32_t> name(pixels, -1);
@@ -165,7 +170,7 @@ void patches(const Patches& problem, Size size, float* out) {
     depths_inside(problem, size, weight);
     // The pixels of a region stand together, the lowest first.
     Buffer<std::int32_t> lowest, order(pixels);
-    sorted(problem.depth, pixels, lowest);
+    in_order(problem.depth, pixels, lowest);
     Buffer<std::size_t> start(count + 1, 0), place(count);
     for (std::size_t i = 0; i < pixels; ++i) ++start[std::size_t(problem.label[i]) + 1];
     for (std::size_t k = 0; k < count; ++k) start[k + 1] += start[k], place[k] = start[k];
