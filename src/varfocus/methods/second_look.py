@@ -275,7 +275,7 @@ def reduced(stack: FocusStack, numbers: list[int], factor: int, canvas: Canvas) 
             pixels[k, down, across] = shrink(cut, factor, stack.scale)
         canvas.release()
     top = float(pixels.max())
-    if top > 1.0:
+    if top > 0.0 and not np.issubdtype(stack.dtype, np.integer):
         pixels *= np.float32(1.0 / top)
     return replace(FocusStack.from_array(pixels), focus=some.focus)
 
