@@ -297,7 +297,7 @@ def frames_for_edges(stack: FocusStack, numbers: list[int]) -> list[NDArray[Any]
 
 
 def scale_for_edges(stack: FocusStack, brightest: float) -> float:
-    """Return what maps pixel values to [0, 1]; the brightest of floats to 1, whatever their gain."""
+    """Return what maps pixel values to [0, 1], the brightest of floats to 1."""
     if np.issubdtype(stack.dtype, np.integer) or brightest <= 0.0:
         return stack.scale
     return 1.0 / brightest
