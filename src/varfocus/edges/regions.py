@@ -5,8 +5,8 @@ outline little may speak. The part of the picture that it belongs to does. So th
 `varfocus.edges.consensus`, in which outlines are sharp, is cut into regions, and each region takes
 the plane that most of its pixels lie on, those well inside counting most:
 
-.. math:: \min_{a, b} \sum_{p ∈ R} w_p \log\Bigl(1 + \frac{(d_p - a - b·p)^2}{t^2}\Bigr) + s|b|^2,
-          \qquad w_p = \min\Bigl(\frac{ρ_p - 1}{3}, 1\Bigr)^2 + 10^{-3},
+.. math:: \min_{a, b} \sum_{p ∈ R} w_p\, t^2 \log\Bigl(1 + \frac{(d_p - a - b·p)^2}{t^2}\Bigr)
+          + s|b|^2, \qquad w_p = \min\Bigl(\frac{ρ_p - 1}{3}, 1\Bigr)^2 + 10^{-3},
 
 ρ the distance to the closest pixel of another region. Where a region ends is never sure, so it is
 cut six times, finer and coarser, and the mean of the planes counts: it changes at once where all of
