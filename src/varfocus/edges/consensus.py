@@ -111,10 +111,7 @@ def consensus(
         changed = np.zeros_like(jump) if moved is None else closest(moved, 2 * REACH + BESIDE)[0]
         asked = (jump <= np.float32(REACH)) & (changed <= np.float32(REACH + BESIDE))
         compared = (jump <= np.float32(2 * REACH)) & (changed <= np.float32(2 * REACH + BESIDE))
-        focus = index
-        if near is not None:
-            focus = extent(index, AROUND)[0 if near == "first" else 1]
-        picture = focused(frames, scale, place, focus, compared)
+        picture = outlines_sharp(frames, scale, place, index, near, compared)
         settled = agreed(index, slopes(index), picture, asked, float(place[-1]), height)
         moved, index = settled != index, settled
     return Consensus(index, index != before)
@@ -124,6 +121,24 @@ def uneven(index: Float, height: float) -> Mask:
     """Return the pixels beside which depth changes by more than half the height of a jump."""
     low, high = extent(index, 1)
     return np.asarray(high - low > np.float32(0.5 * height))
+
+
+def outlines_sharp(
+    frames: list[NDArray[Any]],
+    scale: float,
+    place: NDArray[np.float64],
+    index: Float,
+    near: End | None,
+    wanted: Mask,
+) -> Float:
+    """Return g ``(H, W, C)``: wanted pixels in the frame of the nearest depth around them.
+
+    Parameters as for `consensus`; `wanted` is of shape (H, W), bool.
+    """
+    focus = index
+    if near is not None:
+        focus = extent(index, AROUND)[0 if near == "first" else 1]
+    return focused(frames, scale, place, focus, wanted)
 
 
 def focused(

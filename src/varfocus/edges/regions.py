@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import engine
-from varfocus.edges.consensus import AROUND, focused
+from varfocus.edges.consensus import outlines_sharp
 from varfocus.edges.outline import End
 from varfocus.edges.render import Float, convolved, kernel
 from varfocus.edges.sides import Mask, closest, extent
@@ -149,28 +149,16 @@ def regional(
 
     Parameters
     ----------
-    frames : list of m ndarrays of shape (H, W, C)
-        Frames in any number type.
-    scale : float
-        What maps them to [0, 1].
-    place : ndarray of shape (m,)
-        Their numbers in the stack, increasing; the last one is that of the last frame.
-    index : ndarray of shape (H, W), float32
-        Depth in frames of the stack.
-    near : {"first", "last"} or None
-        Which end of the stack is near; if nobody knows, pixels are looked at in their own frame.
-    height : float
-        Least height of a jump in frames.
+    frames, scale, place, index, near, height
+        As for `varfocus.edges.consensus.consensus`.
 
     Returns
     -------
     ndarray of shape (H, W), float32
         Depth in frames, everywhere.
     """
-    focus = index
-    if near is not None:
-        focus = extent(index, AROUND)[0 if near == "first" else 1]
-    picture = focused(frames, scale, place, focus, np.ones(index.shape, bool))
+    everywhere = np.ones(index.shape, bool)
+    picture = outlines_sharp(frames, scale, place, index, near, everywhere)
     total, count = np.zeros(index.shape, np.float32), 0
     for blur in BLURS:
         smooth = convolved(np.moveaxis(picture, 2, 0), kernel(blur))
