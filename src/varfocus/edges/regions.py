@@ -264,7 +264,7 @@ def planes(index: Float, label: NDArray[np.int32], tolerance: float, total: Floa
     """
     offset, away = _around()
     if engine.accepts(index, total):
-        kernels.patches(
+        kernels.region_planes(
             index,
             label,
             offset,

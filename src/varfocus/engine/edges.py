@@ -153,7 +153,7 @@ def segments(picture: Float, grains: NDArray[np.float64], least: Labels) -> Labe
     return labels
 
 
-def patches(
+def region_planes(
     index: Float,
     label: Labels,
     offset: Labels,
@@ -167,7 +167,7 @@ def patches(
 ) -> None:
     """Add the planes of the regions: `varfocus.edges.regions.planes`."""
     count = int(label.max()) + 1
-    kernels.patches(
+    kernels.region_planes(
         np.ascontiguousarray(index),
         label,
         count,

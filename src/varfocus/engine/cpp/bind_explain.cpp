@@ -146,7 +146,7 @@ void segments(Planes<const float> picture, Vector<const double> grains,
                        labels.data());
 }
 
-void patches(Image<const float> depth, Image<const std::int32_t> label, int count,
+void region_planes(Image<const float> depth, Image<const std::int32_t> label, int count,
              Image<const std::int32_t> offset, Vector<const float> away, float widest, double least,
              double tolerance, double stiff, int rounds, Image<float> out) {
     const Size size = image_size(depth);
@@ -164,10 +164,10 @@ void patches(Image<const float> depth, Image<const std::int32_t> label, int coun
     require_positive("tolerance", tolerance);
     require_positive("stiff", stiff);
     require_iterations(rounds);
-    const Patches problem{depth.data(), label.data(), count, offset.data(), away.data(), offsets,
+    const RegionPlanes problem{depth.data(), label.data(), count, offset.data(), away.data(), offsets,
                           widest,       least,        tolerance, stiff,     rounds};
     nb::gil_scoped_release release;
-    kernels().patches(problem, size, out.data());
+    kernels().region_planes(problem, size, out.data());
 }
 
 void fill_depth(Image<const float> d, Image<const float> weight, Image<const float> most,
@@ -225,7 +225,7 @@ void define_explain(nb::module_& m) {
           "clear"_a, "enough"_a, array("out"), "threads"_a);
     m.def("segments", &segments, array("picture"), array("grains"), array("least"),
           array("labels"));
-    m.def("patches", &patches, array("depth"), array("label"), "count"_a, array("offset"),
+    m.def("region_planes", &region_planes, array("depth"), array("label"), "count"_a, array("offset"),
           array("away"), "widest"_a, "least"_a, "tolerance"_a, "stiff"_a, "rounds"_a, array("out"));
     m.def("fill_depth", &fill_depth, array("d"), array("weight"), array("most"), "bend"_a, "step"_a,
           array("u"), array("v"), "iterations"_a, "threads"_a);

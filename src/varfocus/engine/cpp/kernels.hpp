@@ -313,7 +313,7 @@ struct Consensus {
     float clear, enough;  // how much likelier its own depth must be to stay, and its weight at least
 };
 // varfocus.edges.regions.planes; depth and label (H, W), labels below count.
-struct Patches {
+struct RegionPlanes {
     const float* depth;
     const std::int32_t* label;
     int count;
@@ -440,7 +440,7 @@ struct Kernels {
     void (*segments)(const float* picture, int channels, Size size, const double* grains,
                      const std::int32_t* least, int count, std::int32_t* labels);
     // Planes of the regions are added to out, (H, W). On one thread.
-    void (*patches)(const Patches& problem, Size size, float* out);
+    void (*region_planes)(const RegionPlanes& problem, Size size, float* out);
     // u (H, W) and v (2, H, W), in place.
     void (*fill_depth)(const Filling& problem, float* u, float* v, Size size, int iterations,
                        int threads);

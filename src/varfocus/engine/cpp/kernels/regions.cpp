@@ -145,7 +145,7 @@ void segments(const float* picture, int channels, Size size, const double* grain
 }
 
 // How far inside its region each pixel lies, as a weight.
-void depths_inside(const Patches& problem, Size size, Buffer<double>& weight) {
+void depths_inside(const RegionPlanes& problem, Size size, Buffer<double>& weight) {
     for (int y = 0; y < size.height; ++y) {
         for (int x = 0; x < size.width; ++x) {
             const std::ptrdiff_t here = std::ptrdiff_t(y) * size.width + x;
@@ -164,7 +164,7 @@ void depths_inside(const Patches& problem, Size size, Buffer<double>& weight) {
     }
 }
 
-void patches(const Patches& problem, Size size, float* out) {
+void region_planes(const RegionPlanes& problem, Size size, float* out) {
     const std::size_t pixels = std::size_t(size.pixels()), count = std::size_t(problem.count);
     Buffer<double> weight(pixels);
     depths_inside(problem, size, weight);
@@ -224,7 +224,7 @@ void patches(const Patches& problem, Size size, float* out) {
 
 void enter_regions(Kernels& table) {
     table.segments = segments;
-    table.patches = patches;
+    table.region_planes = region_planes;
 }
 
 }  // namespace VARFOCUS_SET
