@@ -276,18 +276,8 @@ class RobustParams(Checked):
         half widths of a contrast peak, so the number of frames does not matter.
     jump_penalty
         Semi-global matching: highest cost of any jump.
-    huber_weight
-        Refinement: weight α of the Huber total variation of the depth in peak widths.
-    huber
-        Refinement: slopes up to this many peak widths per pixel are smoothed without stairs.
-    tgv
-        Refinement: above 0, TGV instead of Huber-TV, where a kink costs as much as this many pixels
-        of a jump's length. No stairs on slanted and curved surfaces, but several times slower; 1 to
-        4 are useful.
     cut
         Refinement: jumps of the start above this many peak widths are kept.
-    refinement
-        Number of iterations of the refinement.
     """
 
     smoothness: Annotated[float, STEP] = 1.0
@@ -299,11 +289,7 @@ class RobustParams(Checked):
     coarse_blur: Annotated[float, BLUR] = 1.0
     slope_penalty: Annotated[float, STEP] = 1.8
     jump_penalty: Annotated[float, STEP] = 1.5
-    huber_weight: Annotated[float, WEIGHT] = 10.0
-    huber: Annotated[float, WEIGHT] = 0.2
-    tgv: Annotated[float, WEIGHT] = 0.0
     cut: Annotated[float, WEIGHT] = 0.7
-    refinement: Annotated[int, Range(1, 10_000)] = 80
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from varfocus.canvas.budget import allowed_bytes
 from varfocus.canvas.tiles import GRID
 from varfocus.curve.coordinate import label_count
 from varfocus.errors import ParameterError, TooLargeError
-from varfocus.methods import prepared, second_look, veto
+from varfocus.methods import detail, prepared, second_look, smoothness, veto
 from varfocus.minimise.banded_search import WINDOW, band_count, band_disk_bytes, volume_bytes
 from varfocus.params import (
     COMMON_STAGES,
@@ -43,7 +43,7 @@ BYTES_PER_PIXEL = {"paper": 130, "classic": 60, "robust": 94}
 """Working memory of each method beyond the frames."""
 
 ARRAY_CODE_BYTES, TGV_BYTES = 90, 260
-"""What any other energy than the paper's needs beyond that, per pixel, and TGV with any method."""
+"""What any other energy than the paper's needs beyond that, per pixel, and TGV."""
 
 ROF_BYTES = 60
 """What the total-variation denoising of ``classic`` takes per pixel."""
@@ -55,7 +55,7 @@ un-mixed colours: of the whole image it looks at the surroundings of jumps only.
 FUSION_BYTES = (46, 26)
 """Working memory of the fusion per pixel, and per pixel and channel."""
 
-WINDOW_BYTES = 150
+WINDOW_BYTES = 230
 """Bytes per pixel of a tile that the refinement, and the maps around it, take."""
 
 LOOK_MAP_BYTES = 16
@@ -284,8 +284,6 @@ def _fixed_bytes(stack: FocusStack, params: Params) -> int:
     volume = 0 if params.method == "paper" else 4 * len(stack)
     if params.method == "robust" and not engine.in_use():
         volume = 8 * len(stack)
-    if params.method == "robust" and params.robust.tgv:
-        volume += TGV_BYTES
     if params.method == "robust" and params.robust.reblur == "auto":
         volume += LOOK_MAP_BYTES
     if params.method == "robust" and params.robust.edges == "auto":
@@ -374,7 +372,7 @@ def in_tiles(stack: FocusStack, params: Params, allowed: int) -> Plan:
             f"{told} need about {units.size_words(at_once + OVERHEAD)} even in tiles: the "
             "minimisation sees the whole image at once",
             f"expected at most {units.size_words(allowed)}",
-            f"{REMEDIES} The method “robust” without --tgv has no such step.",
+            f"{REMEDIES} The method “robust” has no such step.",
         )
     whole_frames = 0 if stack.windowed else 3 * math.prod(stack.shape) * _pixel_bytes(stack)
     if params.area.mask is not None:
@@ -429,7 +427,7 @@ def _to_align(stack: FocusStack, params: AlignParams, usable: int) -> bool:
 def _solver_bytes(params: Params) -> int:
     """Return what the steps take that see the whole image at once, per pixel."""
     if params.method == "robust":
-        return BYTES_PER_PIXEL["robust"] + TGV_BYTES if params.robust.tgv else 0
+        return 0
     if params.method == "paper":
         return BYTES_PER_PIXEL["paper"] + _energy_bytes(params)
     return ROF_BYTES if params.classic.tv_weight else 0
@@ -452,7 +450,7 @@ def tile_bytes(stack: FocusStack, params: Params, side: int) -> int:
     edge_bytes = 0
     if params.method == "robust":
         windows = veto.veto_windows(math.prod(stack.shape))
-        reach = max(reach, sum(windows) // 2, params.robust.refinement)
+        reach = max(reach, sum(windows) // 2, smoothness.LIGHT_REACH, detail.REACH)
         if params.robust.edges == "auto":
             layers = min(n, edges.MOST_LAYERS) * per_frame
             per_pixel = EDGE_TILE_BYTES + layers + 8 * stack.channels
@@ -495,7 +493,7 @@ def disk_bytes(stack: FocusStack, params: Params, room: int, unpacked: bool) -> 
         labels = label_count(n)
         bands = band_count(stack.shape, n, labels, room, on_disk=True)
         between = band_disk_bytes(stack.shape, labels, bands)
-        maps = 4 * n + 2 * WINDOW + 6 + 4 * 24
+        maps = 4 * n + 2 * WINDOW + 6 + 4 * (24 + len(smoothness.STRENGTHS) + 2)
         if params.robust.edges == "auto":
             maps += 6 + 4 * stack.channels
     elif params.method == "paper":

@@ -119,7 +119,7 @@ def model_of(n, count, noise=(0.5, 0.3), mirrored=True):
         templates.Bank(axis, p, unit * np.geomspace(w, 2 * w, 3), 0.1)
         for p, w in ((2.0, 1.2), (3.0, 2.0))
     )
-    return Model(axis, banks, noise, count, 1.7, 1.0)
+    return Model(axis, banks, noise, count, 1.7)
 
 
 def some_search(seed, shape, n, count, bands=1, mirrored=True):
@@ -236,7 +236,7 @@ def test_templates_are_combinations_of_few_curves(n, mirrored):
     banks = tuple(
         templates.Bank(axis, 2.0, np.geomspace(w, 2 * w, 5), 0.1) for w in (unit, 1.4 * unit)
     )
-    model = Model(axis, banks, (1.0, 1.0), count, 1.0, 1.0)
+    model = Model(axis, banks, (1.0, 1.0), count, 1.0)
     basis, bank, even = compressed(model)
     assert basis.flags.c_contiguous
     assert (basis.size > 0) == (n >= 48)

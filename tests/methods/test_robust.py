@@ -163,7 +163,7 @@ def test_nothing_but_noise_is_unknown(rng):
 
 def test_faint_peaks_are_weakened_beside_strong_ones():
     bank = Bank(coordinate.frames(11), 2.0, np.array([1.0]), 0.1)
-    ends = end_labels(Model(bank.coordinate, (bank,), (1.0,), 41, 1.0, 1.0))
+    ends = end_labels(Model(bank.coordinate, (bank,), (1.0,), 41, 1.0))
     strength = np.full((9, 30), 0.01, np.float32)
     strength[:, :2] = 1.0
     lost = overshadowed(strength)

@@ -53,16 +53,6 @@ def cubic(a: Array, b: Array, c: Array, e: Array, t: Array) -> tuple[Array, Arra
     return value, linear + t * (2 * square + 3 * t * cube), 2 * square + 6 * t * cube
 
 
-def steepest_curvature(volume: Array) -> Array:
-    """Return the largest second difference over labels of every pixel, shape ``(H, W)``."""
-    xp = namespace(volume)
-    largest = xp.zeros_like(volume[0, ...])
-    for k in range(1, volume.shape[0] - 1):
-        bend = xp.abs(volume[k - 1, ...] - 2 * volume[k, ...] + volume[k + 1, ...])
-        largest = xp.maximum(largest, bend)
-    return largest
-
-
 def curvature(volume: Array, label: Array, reach: int) -> Array:
     """Return the second derivative of every pixel's curve, from samples some labels apart.
 

@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from varfocus import engine
 from varfocus.curve import coordinate, templates
 from varfocus.curve.coordinate import Coordinate
-from varfocus.curve.cubic import steepest_curvature
 from varfocus.curve.templates import Bank
 from varfocus.errors import NoContrastError, ParameterError
 
@@ -66,8 +65,6 @@ class Model:
         L.
     depth_of_well : float
         Mean over pixels of −min_l C_l before normalisation, in nats: how decisive the stack is.
-    sharpest_bend : float
-        Bound that the second derivative of C does not exceed at 90 % of the pixels, per frame².
     """
 
     coordinate: Coordinate
@@ -75,7 +72,6 @@ class Model:
     noise: tuple[float, ...]
     labels: int
     depth_of_well: float
-    sharpest_bend: float
 
     @property
     def step(self) -> float:
@@ -157,9 +153,7 @@ def learn(
     noise, nats = zip(*engine.side_by_side(wells, range(scales)), strict=True)
     cost: Float = functools.reduce(np.add, nats)
     well = float(-cost.min(axis=0).mean(dtype=np.float64))
-    step = (axis.n - 1) / (count - 1)
-    bend = float(np.percentile(steepest_curvature(cost), 90)) / (well * step**2)
-    return Model(axis, tuple(banks), noise, count, well, bend)
+    return Model(axis, tuple(banks), noise, count, well)
 
 
 def cost_volume(contrast: Float, model: Model) -> Float:

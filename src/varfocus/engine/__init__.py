@@ -18,10 +18,12 @@ from varfocus.engine.calls import (
     fusion_level,
     halve,
     margin,
+    parabolas,
     primal_dual,
     reduce,
     shrink,
     slope,
+    tgv_iterate,
     warp,
 )
 from varfocus.engine.extension import (
@@ -70,6 +72,7 @@ __all__ = [
     "instruction_sets",
     "kernels",
     "margin",
+    "parabolas",
     "primal_dual",
     "processors",
     "reason",
@@ -78,6 +81,7 @@ __all__ = [
     "side_by_side",
     "slope",
     "switched_off",
+    "tgv_iterate",
     "thread_count",
     "use_instruction_set",
     "use_threads",

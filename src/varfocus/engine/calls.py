@@ -194,3 +194,39 @@ def cell_products(F: Float, M: Float, side: int) -> NDArray[np.float64]:
     out = np.empty((len(F), down * across, 8, 8), np.float64)
     kernels.cell_products(_read(F), _read(M), side, out, thread_count())
     return out
+
+
+def tgv_iterate(
+    m: Float,
+    h: Float,
+    held: Float,
+    bent: Float,
+    d: Float,
+    v: Float,
+    p: Float,
+    q: Float,
+    sigma: float,
+    iterations: int,
+) -> tuple[Float, Float, Float, Float]:
+    """Return d, v, p and q after some iterations: `varfocus.minimise.tgv.iterate`."""
+    d, v, p, q = (np.array(each, np.float32, order="C") for each in (d, v, p, q))
+    read = _read(m), _read(h), _read(held), _read(bent)
+    kernels.tgv_iterate(*read, d, v, p, q, sigma, iterations, thread_count())
+    return d, v, p, q
+
+
+def parabolas(
+    samples: NDArray[np.uint16],
+    scale: Float,
+    base: NDArray[np.int16],
+    offsets: NDArray[np.float64],
+    step: float,
+    d: Float,
+    reach: float,
+    least: float,
+) -> tuple[Float, Float]:
+    """Return m and h of windows of samples: `varfocus.minimise.tgv.parabolas`."""
+    m, h = np.empty((2, *d.shape), np.float32)
+    read = _read(samples), _read(scale), _read(base), _read(offsets)
+    kernels.parabolas(*read, step, _read(d), reach, least, m, h, thread_count())
+    return m, h

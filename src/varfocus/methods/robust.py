@@ -24,13 +24,14 @@ from varfocus.curve.likelihood import Model
 from varfocus.depth import heard
 from varfocus.edges.plain_areas import settle
 from varfocus.energy import VolumeTerm, WindowTerm
+from varfocus.methods import detail, smoothness
 from varfocus.methods.borders import RIVAL_DISTANCE, with_borders
 from varfocus.methods.estimate import Estimate
 from varfocus.methods.prepared import Front, front_and_model
 from varfocus.methods.second_look import Look, second_look
-from varfocus.methods.smoothness import penalties, refine
+from varfocus.methods.smoothness import penalties
 from varfocus.methods.veto import end_labels, overshadowed, veto_windows
-from varfocus.minimise import Trace
+from varfocus.minimise import tgv
 from varfocus.minimise.banded_search import band_count
 from varfocus.minimise.search import Searcher, search
 from varfocus.minimise.semi_global import PATHS
@@ -167,7 +168,7 @@ def solve(
     )
     start = found.start()
     passes.end()
-    index, trace = _refined(found.term(), model, start, weight, chosen, canvas, progress)
+    index = _refined(found.term(), model, start, weight, chosen, canvas, progress)
     if chosen.edges != "off":
         settle(index, weight, chosen.cut * model.peak_width)
         canvas.release()
@@ -209,7 +210,7 @@ def solve(
     return Estimate(
         index=index,
         lead=margin,
-        trace=trace,
+        trace=None,
         sigma=sigma,
         known=known,
         heard=left,
@@ -280,26 +281,51 @@ def _refined(
     params: RobustParams,
     canvas: Canvas,
     progress: Progress,
-) -> tuple[Float, Trace | None]:
-    """Refine a start in labels; return the depth in frames, and how it went if that was one run."""
-    step = np.float32(model.step)
-    if params.tgv:  # its linear system couples all pixels: the maps may lie on disk, the solver not
-        solution = refine(term, model, label * step, weight, params, progress)
-        return solution.d, solution.trace
-    traces: list[Trace] = []
+) -> Float:
+    """Refine a start in labels; return the depth in frames."""
+    size, total = label.size, len(smoothness.STRENGTHS) + 1
+    passes = _Passes(canvas, progress)
+    passes.begin("refining", total)
 
-    def work(tile: Tile, listen: Progress) -> tuple[Float]:
-        part = _window_term(term, tile) if canvas.side else term
-        d_0, around = label[tile.outer] * step, weight[tile.outer]
-        solution = refine(part, model, d_0, around, params, listen, label.size)
-        traces.append(solution.trace)
-        return (solution.d,)
+    def data(tile: Tile) -> VolumeTerm | WindowTerm:
+        return _window_term(term, tile) if canvas.side else term
 
-    # In one iteration a pixel depends on its direct neighbours, and on no others.
-    (index,) = canvas.map("refining", params.refinement + 2, work, progress)
+    def start(tile: Tile) -> Float:
+        return label[tile.outer] * np.float32(model.step)
+
+    def lightly(tile: Tile, _: Progress) -> tuple[NDArray[Any], ...]:
+        part = data(tile), model, start(tile), weight[tile.outer]
+        d, jump = smoothness.light(*part, params, size)
+        return d, jump, jump.max(axis=0) + np.float32(1e-12)
+
+    d, jump, highest = canvas.map("refining", smoothness.LIGHT_REACH, lightly)
+    height = smoothness.steep(canvas.median(highest), model)
+    canvas.drop(highest)
+    passes.done()
+    maps = [d]
+    for strength in smoothness.STRENGTHS[1:]:
+
+        def smoother(tile: Tile, _: Progress, strength: float = strength) -> tuple[Float]:
+            tear = smoothness.torn(start(tile), model, params)
+            tear = smoothness.softened(tear, jump[:, *tile.outer], height)
+            part = data(tile), model, maps[-1][tile.outer], weight[tile.outer], tear
+            return (smoothness.passed(*part, strength, params, size)[0],)
+
+        maps.append(*canvas.map("refining", tgv.REACH + 1, smoother))
+        passes.done()
+
+    def best(tile: Tile, _: Progress) -> tuple[Float]:
+        parts = [each[tile.outer] for each in maps]
+        around = tgv.parabolas(data(tile), parts[0], model.peak_width)
+        number = detail.strength(around, parts, model.peak_width, params.smoothness)
+        return (detail.mixed(parts, number),)
+
+    (index,) = canvas.map("refining", detail.REACH, best)
+    passes.end()
+    canvas.drop(jump, *maps)
     if isinstance(term, WindowTerm):
         canvas.drop(term.samples, term.scale, term.base)
-    return index, None if canvas.side else traces[0]
+    return index
 
 
 def _window_term(term: VolumeTerm | WindowTerm, tile: Tile) -> WindowTerm:

@@ -41,7 +41,7 @@ from varfocus.explain import Lens
 from varfocus.explain.fill import continued, edge_weight
 from varfocus.explain.reblur import local_mean
 from varfocus.methods.prepared import front_and_model
-from varfocus.methods.smoothness import penalties, refine
+from varfocus.methods.smoothness import light, penalties
 from varfocus.methods.veto import end_labels, overshadowed
 from varfocus.minimise.volume_search import VolumeSearch
 from varfocus.params import Params, RobustParams
@@ -418,8 +418,7 @@ class _Small:
     def refined(self, search: VolumeSearch, label: Float) -> Float:
         """Return the depth in frames refined from one in labels."""
         d_0 = label * np.float32(self.model.step)
-        d: Float = refine(search.term(label), self.model, d_0, self.weight, self.params).d
-        return d
+        return light(search.term(label), self.model, d_0, self.weight, self.params)[0]
 
 
 def agreed(order: explain.Order, outlines: End | None) -> End | None:

@@ -16,7 +16,6 @@ from varfocus.energy.regulariser import TGV, TV, HuberTV, Regulariser
 from varfocus.minimise.admm import linearised_admm, quadratic_penalty
 from varfocus.minimise.bregman import bregman
 from varfocus.minimise.forward_backward import forward_backward
-from varfocus.minimise.huber import huber_primal_dual
 from varfocus.minimise.primal_dual import pyramid
 from varfocus.minimise.rof import rof
 from varfocus.minimise.trace import Callback, Solution, Trace
@@ -93,7 +92,6 @@ __all__ = [
     "Trace",
     "bregman",
     "forward_backward",
-    "huber_primal_dual",
     "linearised_admm",
     "minimise",
     "pyramid",

@@ -293,17 +293,8 @@ export const de: Record<keyof typeof en, string> = {
   "p.slope_penalty.about": "Höhere Werte bevorzugen flache Oberflächen.",
   "p.jump_penalty": "Preis von Sprüngen",
   "p.jump_penalty.about": "Höhere Werte lassen weniger Tiefensprünge zu.",
-  "p.huber_weight": "Stärke der Verfeinerung",
-  "p.huber_weight.about": "Wie stark der letzte Schritt glättet.",
-  "p.huber": "Glatt bis Neigung",
-  "p.huber.about": "Neigungen bis hierher werden ohne Treppen geglättet.",
-  "p.tgv": "Schräge Flächen",
-  "p.tgv.about":
-    "Über 0: keine Treppen auf schrägen und gekrümmten Flächen, aber mehrfach langsamer. Nützlich sind 1 bis 4.",
   "p.cut": "Sprünge behalten ab",
   "p.cut.about": "Größere Sprünge als dieser bleiben im letzten Schritt scharf.",
-  "p.refinement": "Runden der Verfeinerung",
-  "p.refinement.about": "Mehr Runden dauern länger und ändern immer weniger.",
   "p.align": "Wie sich Aufnahmen bewegen dürfen",
   "p.align.about":
     "Aufnahmen werden zuerst aufeinandergelegt. Automatisch findet Verschiebung, Drehung und Größenänderung.",

@@ -187,29 +187,39 @@ void cut_windows(Planes<const float> cost, int labels, Image<const float> label,
                           threads);
 }
 
-std::tuple<double, double> huber_primal_dual(Planes<std::uint16_t> samples, Image<float> scale,
-                                             Image<std::int16_t> base, Vector<double> offsets,
-                                             Image<const float> weight, float step, float alpha,
-                                             float epsilon, float sigma, Image<float> d,
-                                             Planes<float> p, int iterations, int threads) {
+void tgv_iterate(Image<const float> m, Image<const float> h, Planes<const float> held,
+                 Planes<const float> bent, Image<float> d, Planes<float> v, Planes<float> p,
+                 Planes<float> q, float sigma, int iterations, int threads) {
     const Size size = image_size(d);
-    const Windows windows = checked_windows(samples, scale, base, offsets, size);
-    require_image("weight", weight, size);
+    require_image("m", m, size);
+    require_image("h", h, size);
+    require_planes("held", held, 2, size);
+    require_planes("bent", bent, 3, size);
+    require_planes("v", v, 2, size);
     require_planes("p", p, 2, size);
-    require_positive("step", step);
-    require_not_negative("alpha", alpha);
-    require_not_negative("epsilon", epsilon);
+    require_planes("q", q, 3, size);
     require_positive("sigma", sigma);
     require_iterations(iterations);
     threads = checked_threads(threads);
-    const HuberProblem problem{windows, weight.data(), step, alpha, epsilon, sigma};
-    EnergyTerms terms{};
-    {
-        nb::gil_scoped_release release;
-        kernels().huber_primal_dual(problem, d.data(), p.data(), iterations, size, threads);
-        terms = kernels().huber_terms(problem, d.data(), size, threads);
-    }
-    return {terms.data, terms.tv};
+    const TgvProblem problem{m.data(), h.data(), held.data(), bent.data(), sigma};
+    const TgvState state{d.data(), v.data(), p.data(), q.data()};
+    nb::gil_scoped_release release;
+    kernels().tgv_iterate(problem, state, iterations, size, threads);
+}
+
+void parabolas(Planes<std::uint16_t> samples, Image<float> scale, Image<std::int16_t> base,
+               Vector<double> offsets, float step, Image<const float> d, float reach, float least,
+               Image<float> m, Image<float> h, int threads) {
+    const Size size = image_size(d);
+    const Windows windows = checked_windows(samples, scale, base, offsets, size);
+    require_image("m", m, size);
+    require_image("h", h, size);
+    require_positive("step", step);
+    require_positive("reach", reach);
+    require_positive("least", least);
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    kernels().parabolas(windows, {step, reach, least}, d.data(), m.data(), h.data(), size, threads);
 }
 
 }  // namespace
@@ -228,9 +238,11 @@ void define_search(nb::module_& m) {
           "reach"_a, array("lead"), array("bend"), array("value"), "threads"_a);
     m.def("cut_windows", &cut_windows, array("cost"), "labels"_a, array("label"), array("samples"),
           array("scale"), array("base"), array("offsets"), "threads"_a);
-    m.def("huber_primal_dual", &huber_primal_dual, array("samples"), array("scale"), array("base"),
-          array("offsets"), array("weight"), "step"_a, "alpha"_a, "epsilon"_a, "sigma"_a,
-          array("d"), array("p"), "iterations"_a, "threads"_a);
+    m.def("tgv_iterate", &tgv_iterate, array("m"), array("h"), array("held"), array("bent"),
+          array("d"), array("v"), array("p"), array("q"), "sigma"_a, "iterations"_a, "threads"_a);
+    m.def("parabolas", &parabolas, array("samples"), array("scale"), array("base"),
+          array("offsets"), "step"_a, array("d"), "reach"_a, "least"_a, array("m"), array("h"),
+          "threads"_a);
 }
 
 }  // namespace bind

@@ -223,12 +223,23 @@ struct Windows {
     double* offsets;         // (H)
 };
 
-// --- huber.cpp: varfocus.minimise.huber ----------------------------------------------------------
+// --- tgv.cpp: varfocus.minimise.tgv --------------------------------------------------------------
 
-struct HuberProblem {
-    Windows windows;
-    const float* weight;  // (H, W)
-    float step, alpha, epsilon, sigma;
+struct TgvProblem {
+    const float *m, *h;        // (H, W)
+    const float *held, *bent;  // (2, H, W) and (3, H, W): bounds of p and q
+    float sigma;
+};
+
+struct TgvState {
+    float* d;  // (H, W)
+    float* v;  // (2, H, W)
+    float* p;  // (2, H, W)
+    float* q;  // (3, H, W): q_xx, q_yy, q_xy √2
+};
+
+struct ParabolaLimits {
+    float step, reach, least;  // of labels; of a Newton step; of h in it
 };
 
 // --- warp.cpp: varfocus.align.warp ---------------------------------------------------------------
@@ -419,10 +430,11 @@ struct Kernels {
                   float* lead, float* bend, float* value, Size size, int threads);
     void (*cut_windows)(const float* cost, const float* label, int labels, int stride, Windows out,
                         Size size, int threads);
-    void (*huber_primal_dual)(const HuberProblem& problem, float* d, float* p, int iterations,
-                              Size size, int threads);
-    // Σ C(d) and Σ w φ_ε(|Kd|).
-    EnergyTerms (*huber_terms)(const HuberProblem& problem, const float* d, Size size, int threads);
+    void (*tgv_iterate)(const TgvProblem& problem, const TgvState& state, int iterations, Size size,
+                        int threads);
+    // m and h of every pixel, (H, W).
+    void (*parabolas)(const Windows& windows, const ParabolaLimits& how, const float* d, float* m,
+                      float* h, Size size, int threads);
 
     // Σ_k log(1 + (measured − picture)²/3v), (labels, H, W).
     void (*reblur)(const Reblur& problem, Size size, float* out, int threads);

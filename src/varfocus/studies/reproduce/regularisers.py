@@ -16,10 +16,8 @@ from varfocus.export.figures import Panel, panels
 from varfocus.methods.paper import picture_weight, sharpness_curves
 from varfocus.minimise import minimise
 from varfocus.params import ContrastParams, Params, SolverParams
-from varfocus.pipeline import estimate
 from varfocus.progress import silent
 from varfocus.simulation import Simulation, simulate
-from varfocus.stack import FocusStack
 from varfocus.studies.comparison import fraction
 from varfocus.studies.metrics import bad_pixels, rmse
 from varfocus.studies.reproduce.report import Figure, Report, Table, Text
@@ -62,7 +60,6 @@ def regularisers(setting: Setting) -> Report:
         runs[name] = measure(scene, scale, name in SHAPE_ORDER)
         if name == PICTURED:
             truth = scene.truth_index
-    robust = refinement(setting, scenes)
     setting.step("regularisers", len(scenes), len(scenes))
     names = list(runs[PICTURED])
     best = [[n, *(_best(runs[s][n]) for s in scenes)] for n in names]
@@ -91,24 +88,9 @@ def regularisers(setting: Setting) -> Report:
             Table("regularisers_best", headings, best),
             Text(f"At α = {fraction(FIXED_ALPHA)} for all:"),
             Table("regularisers_fixed", headings, fixed),
-            Text("The method “robust” with Huber-TV and with TGV in its refinement, in frames:"),
-            robust,
             Figure("regularisers", figure, f"“{PICTURED}”, each at its best α"),
         ],
     )
-
-
-def refinement(setting: Setting, scenes: tuple[str, ...]) -> Table:
-    """Return the errors of the robust method with Huber-TV and TGV, distances unknown."""
-    rows = [["Huber-TV"], ["TGV, tgv = 1"], ["TGV, tgv = 3"]]
-    for name in scenes:
-        scene, _ = _scene(name, setting)
-        stack = FocusStack.from_array(scene.frames)
-        for row, tgv in zip(rows, (0.0, 1.0, 3.0), strict=True):
-            index = estimate(stack, Params.from_keywords("robust", tgv=tgv)).index
-            truth = scene.truth_index
-            row.append(f"{rmse(index, truth):.3f}, {100 * bad_pixels(index, truth):.1f} %")
-    return Table("regularisers_robust", ["refinement", *scenes], rows)
 
 
 def choices(scale: float) -> Mapping[str, Mapping[str, Any]]:

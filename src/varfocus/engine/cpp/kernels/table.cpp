@@ -15,7 +15,7 @@ void enter_fill(Kernels& table);
 void enter_filters(Kernels& table);
 void enter_front(Kernels& table);
 void enter_fusion(Kernels& table);
-void enter_huber(Kernels& table);
+void enter_tgv(Kernels& table);
 void enter_likelihood(Kernels& table);
 void enter_margin(Kernels& table);
 void enter_primal_dual(Kernels& table);
@@ -37,7 +37,7 @@ void enter_all(Kernels& table) {
     enter_filters(table);
     enter_front(table);
     enter_fusion(table);
-    enter_huber(table);
+    enter_tgv(table);
     enter_likelihood(table);
     enter_margin(table);
     enter_primal_dual(table);

@@ -1,0 +1,267 @@
+r"""Total generalised variation from coarse to fine: surfaces that bend little, and their jumps.
+
+Problem
+    Near a depth d₀ every C is a parabola, ½h(d − m)². The minimum over d and its slope v of
+
+    .. math:: \sum ½ h (d - m)^2 + α \sum w\, |Kd - v|_1 + αβ \sum w' |Ev|_1
+
+    is the maximum over \|p\| ≤ αw, \|q\| ≤ αβw' of its saddle point form. Planes cost nothing.
+    Lengths are sums over the components, each of which belongs to one link between two pixels or
+    one corner between four: mirrored or transposed data give the mirrored or transposed answer.
+
+Iteration
+    1. :math:`d' = d - (h(d - m) + K^Tp) / (11σ + h)`, :math:`v' = v + (p - E^Tq) / 12σ`;
+    2. :math:`p \leftarrow \mathrm{clip}(p + σ(K(2d' - d) - (2v' - v)),\; αw)`,
+       :math:`q \leftarrow \mathrm{clip}(q + σE(2v' - v),\; αβw')`; d ← d′, v ← v′.
+
+    With these steps the norm of the scaled operator (K, −1; 0, E) stays below one, ‖K‖² and ‖E‖²
+    being at most 8 [1]_.
+
+Pyramid
+    Parabolas are averaged over 2×2 pixels. The same surface at half the width has half the length
+    of links and a quarter of the corners: α/2 and αβ/4. What changes on a level is added to the
+    next finer one. Links are torn across the jumps of d₀ on every level, so nothing leaks over.
+
+References
+----------
+.. [1] T. Pock, A. Chambolle, "Diagonal preconditioning for first order primal-dual algorithms in
+   convex optimization", ICCV 2011.
+.. [2] K. Bredies, K. Kunisch, T. Pock, "Total generalized variation", SIAM Journal on Imaging
+   Sciences 3(3), 2010.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varfocus import engine
+from varfocus.energy import VolumeTerm, WindowTerm
+from varfocus.energy.operators import K, K_adjoint
+from varfocus.energy.second_order import E, E_adjoint
+from varfocus.minimise.primal_dual import enlarged, halve
+
+Float = NDArray[np.float32]
+
+ITERATIONS = (20, 20, 30)
+"""On the finest level, the next, and the coarsest."""
+
+BETA = 2.0
+"""β in pixels: what a kink costs in units of what a jump costs."""
+
+SIGMA = 2.0
+"""σ in units of α per unit of depth."""
+
+NEWTON, FLATTEST = 0.15, 0.5
+"""Units of depth up to which a parabola is believed, and its least h, per square unit, there."""
+
+REACH = sum(2**level * (count + 2) for level, count in enumerate(ITERATIONS))
+"""Pixels around a pixel that its answer depends on."""
+
+
+@dataclass(frozen=True)
+class Parabolas:
+    """½h(d − m)² of every pixel.
+
+    Attributes
+    ----------
+    m, h : ndarray of shape (H, W), float32
+        Where it is lowest, in frames, and its curvature.
+    """
+
+    m: Float
+    h: Float
+
+    def halved(self) -> Parabolas:
+        """Return means over 2×2 pixels."""
+        h, hm = halve(np.stack([self.h, self.h * self.m]))
+        return Parabolas(hm / np.maximum(h, np.float32(1e-20)), h)
+
+
+@dataclass(frozen=True)
+class State:
+    """The variables of the iteration.
+
+    Attributes
+    ----------
+    d, v, p, q : ndarray of shape (H, W), (2, H, W), (2, H, W) and (3, H, W), float32
+        Depth and slope, and what holds them together.
+    """
+
+    d: Float
+    v: Float
+    p: Float
+    q: Float
+
+    @classmethod
+    def at(cls, d: Float) -> State:
+        """Return the state of a depth, as if there were neither slope nor tension."""
+        return cls(d, *(np.zeros((count, *d.shape), np.float32) for count in (2, 2, 3)))
+
+    def finer(self, d: Float) -> State:
+        """Return the state of a depth at twice the width, where α is doubled and αβ fourfold."""
+
+        def grown(planes: Float, times: float) -> Float:
+            return np.stack([enlarged(plane, d.shape) for plane in planes]) * np.float32(times)
+
+        return State(d, grown(self.v, 0.5), grown(self.p, 2.0), grown(self.q, 4.0))
+
+
+def parabolas(data: VolumeTerm | WindowTerm, d: Float, unit: float) -> Parabolas:
+    """Return what C is like around a depth.
+
+    Parameters
+    ----------
+    data : VolumeTerm or WindowTerm
+        Σ C(d).
+    d : ndarray of shape (H, W), float32
+        Depth in frames.
+    unit : float
+        Natural unit of depth.
+
+    Returns
+    -------
+    Parabolas
+        Lowest a Newton step away, if that is short; h = 0 where C bends downwards.
+    """
+    reach, least = np.float32(NEWTON * unit), np.float32(FLATTEST / unit**2)
+    if isinstance(data, WindowTerm) and engine.accepts(d):
+        windows = data.samples, data.scale, data.base, data.offsets, data.step
+        return Parabolas(*engine.parabolas(*windows, d, float(reach), float(least)))
+    h = np.maximum(data.bend(d), np.float32(0.0))
+    step = np.clip(data.gradient(d) / np.maximum(h, least), -reach, reach)
+    return Parabolas(d - step, h)
+
+
+def smoothed(
+    data: VolumeTerm | WindowTerm,
+    d: Float,
+    weight: Float,
+    tear: Float,
+    alpha: float,
+    unit: float,
+) -> tuple[Float, Float]:
+    """Return the depth after one pass from coarse to fine, and how far it leaves its slope.
+
+    Parameters
+    ----------
+    data : VolumeTerm or WindowTerm
+        Σ C(d).
+    d : ndarray of shape (H, W), float32
+        First guess in frames.
+    weight : ndarray of shape (H, W), float32
+        What jumps cost at each pixel.
+    tear : ndarray of shape (2, H, W), float32
+        In (0, 1] of each link to the right and downwards: how far it holds.
+    alpha : float
+        α per frame.
+    unit : float
+        Natural unit of depth in frames, by which σ is measured.
+
+    Returns
+    -------
+    d : ndarray of shape (H, W), float32
+        In frames.
+    jump : ndarray of shape (2, H, W), float32
+        Kd − v.
+    """
+    levels = [(parabolas(data, d, unit), d, weight, tear)]
+    for _ in ITERATIONS[1:]:
+        parts, guess, price, links = levels[-1]
+        guess, price = halve(np.stack([guess, price]))
+        levels.append((parts.halved(), guess, price, halved_links(links)))
+    state, correction = State.at(levels[-1][1]), None
+    for level in reversed(range(len(levels))):
+        parts, guess, price, links = levels.pop()
+        if correction is not None:
+            state = state.finer(guess + enlarged(correction, guess.shape))
+        held, bent = prices(price, links)
+        held *= np.float32(alpha / 2**level)
+        bent *= np.float32(alpha * BETA / 4**level)
+        sigma = SIGMA * alpha / (unit * 4**level)
+        state = iterate(parts, held, bent, state, sigma, ITERATIONS[level])
+        correction = state.d - guess
+    return data.clip(state.d), K(state.d) - state.v
+
+
+def prices(weight: Float, tear: Float) -> tuple[Float, Float]:
+    """Return w of every link and w′ of every component of E.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (H, W), float32
+        What jumps cost at each pixel; of a link the mean of its two.
+    tear : ndarray of shape (2, H, W), float32
+        How far links hold.
+
+    Returns
+    -------
+    held : ndarray of shape (2, H, W), float32
+        w, zero where there is no link.
+    bent : ndarray of shape (3, H, W), float32
+        w′: the weakest of the links between which a component of Ev lies.
+    """
+    held, bent = np.zeros_like(tear), np.zeros((3, *weight.shape), np.float32)
+    half = np.float32(0.5)
+    held[0, :, :-1] = (weight[:, :-1] + weight[:, 1:]) * half * tear[0, :, :-1]
+    held[1, :-1] = (weight[:-1] + weight[1:]) * half * tear[1, :-1]
+    across, down = tear
+    bent[0, :, 1:-1] = np.minimum(across[:, :-2], across[:, 1:-1])
+    bent[1, 1:-1] = np.minimum(down[:-2], down[1:-1])
+    bent[2, :-1, :-1] = np.minimum(
+        np.minimum(across[:-1, :-1], across[1:, :-1]), np.minimum(down[:-1, :-1], down[:-1, 1:])
+    )
+    return held, bent
+
+
+def halved_links(tear: Float) -> Float:
+    """Return how far links hold at half the width: the least of those in and between two pixels."""
+    across, down = tear
+    return np.stack([_halved_across(across), _halved_across(down.T).T])
+
+
+def _halved_across(tear: Float) -> Float:
+    height, width = tear.shape
+    # Two links on, so that every pair of pixels has those within either and the one between.
+    padded = np.pad(tear, ((0, height % 2), (0, width % 2 + 2)), constant_values=1.0)
+    rows = np.minimum(padded[::2], padded[1::2])
+    even = (width + 1) // 2
+    within, between = rows[:, ::2], rows[:, 1::2]
+    least: Float = np.minimum(within[:, :even], within[:, 1 : even + 1])
+    return np.minimum(least, between[:, :even])
+
+
+def iterate(
+    parts: Parabolas, held: Float, bent: Float, state: State, sigma: float, iterations: int
+) -> State:
+    """Return the state after some iterations on one level.
+
+    Parameters
+    ----------
+    parts : Parabolas
+        The data.
+    held, bent : ndarray of shape (2, H, W) and (3, H, W), float32
+        Bounds of p and q, not negative; zero where K and E are.
+    state : State
+        Start.
+    sigma : float
+        σ > 0.
+    iterations : int
+        How many.
+    """
+    d, v, p, q = state.d, state.v, state.p, state.q
+    if engine.accepts(d, v, p, q):
+        found = engine.tgv_iterate(parts.m, parts.h, held, bent, d, v, p, q, sigma, iterations)
+        return State(*found)
+    s = np.float32(sigma)
+    short, slant = np.float32(1.0) / (np.float32(11.0) * s + parts.h), np.float32(1.0) / (12 * s)
+    for _ in range(iterations):
+        d_new = d - (parts.h * (d - parts.m) + K_adjoint(p)) * short
+        v_new = v + (p - E_adjoint(q)) * slant
+        v_ahead = 2 * v_new - v
+        p = np.clip(p + s * (K(2 * d_new - d) - v_ahead), -held, held)
+        q = np.clip(q + s * E(v_ahead), -bent, bent)
+        d, v = d_new, v_new
+    return State(d, v, p, q)
