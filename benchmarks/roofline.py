@@ -83,7 +83,9 @@ OPERATIONS: dict[str, Callable[[tuple[Any, ...]], int]] = {
     "semi_global": lambda x: 4 * 8 * x[0].size,
     "lowest": lambda x: x[0].size,
     "judge": lambda x: 4 * x[0].size,
-    "huber_primal_dual": lambda x: x[11] * x[1].size * 62,
+    # x[9] iterations, each with a quotient.
+    "tgv_iterate": lambda x: 64 * x[9] * x[0].size,
+    "parabolas": lambda x: 40 * x[1].size,
     # A difference, its square, and a logarithm for every three of them.
     "reblur": lambda x: 13 * x[0].size * x[2].shape[1],
     "compare": lambda x: 10 * x[0].size,

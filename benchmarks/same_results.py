@@ -573,12 +573,6 @@ def robust_without_edges(found: Found) -> None:
 
 
 @case
-def robust_tgv(found: Found) -> None:
-    """Refined by TGV."""
-    reconstruct(found, cone(), "robust", tgv=2.0)
-
-
-@case
 def robust_unknown_as_nan(found: Found) -> None:
     """Pixels that nothing determines are marked."""
     reconstruct(found, bare(), "robust", unknown="nan")

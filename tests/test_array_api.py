@@ -16,7 +16,7 @@ from varfocus import curve, engine
 from varfocus.contrast import PeakSearch, box_mean, contrast_function, mlap, normaliser
 from varfocus.contrast.registry import MEASURES
 from varfocus.curve import frame_pass
-from varfocus.curve.cubic import catmull_rom, curvature, steepest_curvature
+from varfocus.curve.cubic import catmull_rom, curvature
 from varfocus.energy import ContrastTerm, QuadraticTerm, VolumeTerm, energy
 from varfocus.energy.operators import (
     K,
@@ -130,7 +130,6 @@ def test_curves(xp, rng):
 def test_cubics(xp, rng):
     volume, label = rng.random((12, 5, 6)), rng.uniform(0, 11, (5, 6))
     agrees(xp, catmull_rom, volume, label)
-    agrees(xp, steepest_curvature, volume)
     agrees(xp, lambda v, u: curvature(v, u, 3), volume, label)
 
 

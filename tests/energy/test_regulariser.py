@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from varfocus.curve.cubic import catmull_rom, curvature, steepest_curvature
+from varfocus.curve.cubic import catmull_rom, curvature
 from varfocus.energy import QuadraticTerm, VolumeTerm, energy
 from varfocus.energy.operators import K, huber_shrink, shrink
 from varfocus.energy.regulariser import TV, HuberTV
@@ -81,7 +81,6 @@ def test_curvatures_of_a_parabola():
     volume = 1.5 * (np.arange(12.0)[:, None, None] - 4.0) ** 2 + np.zeros((12, 2, 2))
     for where in (0.0, 4.2, 11.0):
         np.testing.assert_allclose(curvature(volume, np.full((2, 2), where), 2), 3.0)
-    np.testing.assert_allclose(steepest_curvature(volume), 3.0)
 
 
 def test_admm_with_huber_reaches_the_minimum_of_a_smooth_problem(rng):

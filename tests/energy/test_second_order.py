@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,16 +12,14 @@ from scipy.optimize import minimize as scipy_minimize
 
 from varfocus import curve
 from varfocus.contrast import jump_weight
-from varfocus.curve.cubic import steepest_curvature
-from varfocus.energy import ContrastTerm, QuadraticTerm, VolumeTerm, energy
+from varfocus.energy import ContrastTerm, QuadraticTerm, energy
 from varfocus.energy.operators import K, K_adjoint
 from varfocus.energy.regulariser import TGV, TV, HuberTV
 from varfocus.energy.second_order import E, E_adjoint, SecondOrder, across_border, sine_matrix
 from varfocus.errors import ParameterError
 from varfocus.methods.paper import picture_weight
-from varfocus.methods.robust import refine
 from varfocus.minimise import bregman, linearised_admm, minimise, rof
-from varfocus.params import Params, RobustParams, SolverParams
+from varfocus.params import Params, SolverParams
 from varfocus.pipeline import reconstruct
 from varfocus.plan import needed_bytes
 from varfocus.simulation import simulate
@@ -324,22 +321,6 @@ def test_every_choice_from_frames_to_depth(choice):
     plain = reconstruct(scene.stack, alpha=0.03, iterations=100, solver="admm")
     assert rmse(result.index, scene.truth_index) < 1.15 * rmse(plain.index, scene.truth_index)
     assert not np.array_equal(result.index, plain.index)
-
-
-def test_the_refinement_of_the_robust_method_follows_slopes_with_tgv(rng):
-    truth = np.linspace(3.0, 11.0, 40)[None, :] + np.zeros((30, 1))
-    peak = truth + rng.normal(0, 0.4, truth.shape)
-    labels = np.linspace(0, 14, 57)[:, None, None]
-    cost = -np.exp(-(((labels - peak) / 2.0) ** 2)).astype(np.float32)
-    bend = float(np.percentile(steepest_curvature(cost), 90)) / 0.25**2
-    model = SimpleNamespace(peak_width=2.0, sharpest_bend=bend)
-    start, weight = np.rint(truth).astype(np.float32), np.ones(truth.shape, np.float32)
-    huber, tgv = (
-        refine(VolumeTerm(cost, 0.25), model, start, weight, RobustParams(tgv=ratio)).d
-        for ratio in (0.0, 2.0)
-    )
-    assert rmse(tgv, truth) < 0.9 * rmse(huber, truth)
-    assert rmse(tgv, truth) < 0.12
 
 
 def test_the_weight_comes_from_the_edges_of_the_picture():

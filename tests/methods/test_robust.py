@@ -15,9 +15,7 @@ from varfocus.curve.templates import Bank
 from varfocus.depth import physical_error
 from varfocus.energy.operators import K, norm_21
 from varfocus.errors import NoContrastError, ParameterError, VarfocusWarning
-from varfocus.methods import smoothness
 from varfocus.methods.robust import end_labels, overshadowed
-from varfocus.minimise import linearised_admm
 from varfocus.minimise.semi_global import lowest
 from varfocus.params import Params
 from varfocus.pipeline import estimate
@@ -172,17 +170,6 @@ def test_faint_peaks_are_weakened_beside_strong_ones():
     assert lost[4, 5] > 0.9  # faint, beside something strong
     assert lost[4, 0] == 0.0  # strong itself
     assert lost[4, 29] == 0.0  # faint, but nothing stronger is near
-
-
-def test_the_minimiser_does_not_lose_to_the_linearised_admm(cone, found, monkeypatch):
-    def by_admm(data, d_0, solver, report, *, regulariser, unit):
-        return linearised_admm(data, d_0, solver, report, regulariser=regulariser, warm=True)
-
-    monkeypatch.setattr(smoothness, "huber_primal_dual", by_admm)
-    literal = robust(cone.frames)
-    best = min(literal.trace.energy)
-    assert found.trace.energy[-1] <= best + 1e-3 * abs(best)
-    assert rmse(literal.index, found.index) < 0.2
 
 
 def test_picture_edges_make_jumps_cheap():

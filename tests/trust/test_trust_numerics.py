@@ -264,7 +264,6 @@ KNOBS = st.sampled_from(
     [
         ("robust", {}),
         ("robust", {"smoothness": 10.0}),
-        ("robust", {"tgv": 2.0, "refinement": 5}),
         ("paper", {"iterations": 20}),
         ("paper", {"solver": "admm", "iterations": 5}),
         ("paper", {"alpha": 0.0}),

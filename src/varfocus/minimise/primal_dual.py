@@ -279,7 +279,7 @@ def finer(state: State, shape: tuple[int, ...]) -> State:
         border as Kd is.
     """
     height, width = shape
-    d = enlarged(state.d, shape)
+    d = _interpolated(_interpolated(state.d, 0)[:height, :], 1)[:, :width]
     p = zeros((2, height, width), like=state.d)
     for row in (0, 1):
         for column in (0, 1):
@@ -288,12 +288,6 @@ def finer(state: State, shape: tuple[int, ...]) -> State:
     p[0, :, -1] = 0.0
     p[1, -1, :] = 0.0
     return State(d, p)
-
-
-def enlarged(image: Array, shape: tuple[int, ...]) -> Array:
-    """Return an image at twice its size, linear between pixel centres, cut to a shape."""
-    height, width = shape
-    return _interpolated(_interpolated(image, 0)[:height, :], 1)[:, :width]
 
 
 def _interpolated(image: Array, axis: int) -> Array:

@@ -41,7 +41,7 @@ from varfocus import engine
 from varfocus.energy import VolumeTerm, WindowTerm
 from varfocus.energy.operators import K, K_adjoint
 from varfocus.energy.second_order import E, E_adjoint
-from varfocus.minimise.primal_dual import enlarged, halve
+from varfocus.minimise.primal_dual import halve
 
 Float = NDArray[np.float32]
 
@@ -96,17 +96,67 @@ class State:
     q: Float
 
     @classmethod
-    def at(cls, d: Float) -> State:
-        """Return the state of a depth, as if there were neither slope nor tension."""
-        return cls(d, *(np.zeros((count, *d.shape), np.float32) for count in (2, 2, 3)))
+    def at(cls, d: Float, tear: Float) -> State:
+        """Return the state of a depth without tension: its slope is that of d where links hold."""
+        p, q = (np.zeros((count, *d.shape), np.float32) for count in (2, 3))
+        return cls(d, K(d) * (tear > np.float32(0.5)), p, q)
+
+    def bounded(self, held: Float, bent: Float) -> State:
+        """Return the state with p and q within their bounds: none where there is no link."""
+        p, q = np.clip(self.p, -held, held), np.clip(self.q, -bent, bent)
+        return State(self.d, self.v, p, q)
 
     def finer(self, d: Float) -> State:
         """Return the state of a depth at twice the width, where α is doubled and αβ fourfold."""
+        size = d.shape
+        links, corners = (
+            ((False, True), (True, False)),
+            ((False, False), (False, False), (True, True)),
+        )
+        v, p = (
+            np.stack([grown(plane, size, on) for plane, on in zip(planes, links, strict=True)])
+            for planes in (self.v, self.p)
+        )
+        q = np.stack([grown(plane, size, on) for plane, on in zip(self.q, corners, strict=True)])
+        return State(d, v * np.float32(0.5), p * np.float32(2.0), q * np.float32(4.0))
 
-        def grown(planes: Float, times: float) -> Float:
-            return np.stack([enlarged(plane, d.shape) for plane in planes]) * np.float32(times)
 
-        return State(d, grown(self.v, 0.5), grown(self.p, 2.0), grown(self.q, 4.0))
+def grown(plane: Float, size: tuple[int, ...], on_links: tuple[bool, bool]) -> Float:
+    """Return numbers of pixels, or of links along an axis, at twice the size.
+
+    Linear between where they lie: a link lies between two pixels. At twice the size there is a link
+    in the same place, and others half way between.
+
+    Parameters
+    ----------
+    plane : ndarray of shape (H, W), float32
+        What it holds in place of a last link is ignored.
+    size : tuple of int
+        Height and width, twice those of the plane or one less.
+    on_links : tuple of two bool
+        Whether the numbers belong to links, along rows' axis and along columns'.
+    """
+    for axis, linked in enumerate(on_links):
+        shape = [*plane.shape]
+        shape[axis] = size[axis]
+        out = np.empty(shape, np.float32)
+        a, fine = np.moveaxis(plane, axis, 0), np.moveaxis(out, axis, 0)
+        if linked:
+            a = a[: max(len(a) - 1, 1)]
+            fine[2 * len(a) :] = a[-1]
+            fine[0] = a[0]
+            fine[1 : 2 * len(a) : 2] = a[: len(fine) // 2]
+            fine[2 : 2 * len(a) : 2] = np.float32(0.5) * (a[:-1] + a[1:])
+        else:
+            near, far = np.float32(0.75) * a, np.float32(0.25) * a
+            fine[::2] = near
+            fine[2::2] += far[:-1]
+            fine[0] += far[0]
+            odd = len(fine) // 2
+            fine[1::2] = near[:odd]
+            fine[1::2] += np.concatenate([far[1:], far[-1:]])[:odd]
+        plane = out
+    return plane
 
 
 def parabolas(data: VolumeTerm | WindowTerm, d: Float, unit: float) -> Parabolas:
@@ -172,15 +222,16 @@ def smoothed(
         parts, guess, price, links = levels[-1]
         guess, price = halve(np.stack([guess, price]))
         levels.append((parts.halved(), guess, price, halved_links(links)))
-    state, correction = State.at(levels[-1][1]), None
+    state, correction = State.at(levels[-1][1], levels[-1][3]), None
     for level in reversed(range(len(levels))):
         parts, guess, price, links = levels.pop()
         if correction is not None:
-            state = state.finer(guess + enlarged(correction, guess.shape))
+            state = state.finer(guess + grown(correction, guess.shape, (False, False)))
         held, bent = prices(price, links)
         held *= np.float32(alpha / 2**level)
         bent *= np.float32(alpha * BETA / 4**level)
         sigma = SIGMA * alpha / (unit * 4**level)
+        state = state.bounded(held, bent)
         state = iterate(parts, held, bent, state, sigma, ITERATIONS[level])
         correction = state.d - guess
     return data.clip(state.d), K(state.d) - state.v
@@ -245,7 +296,7 @@ def iterate(
     held, bent : ndarray of shape (2, H, W) and (3, H, W), float32
         Bounds of p and q, not negative; zero where K and E are.
     state : State
-        Start.
+        Start, within the bounds.
     sigma : float
         σ > 0.
     iterations : int
