@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from varfocus.minimise.semi_global import lowest
 from varfocus.minimise.tgv import Parabolas
 
 Float = NDArray[np.float32]
@@ -97,7 +98,7 @@ def strength(
         taken = taken / np.maximum(alone, 1e-9)
         risks.append(2.0 / smoothness * np.maximum(lost - first, 0.0) - taken)
     # Where nothing speaks there is no detail.
-    best = np.where(alone > 1e-9, np.argmin(risks, axis=0), len(maps) - 1.0)
+    best = np.where(alone > 1e-9, lowest(np.array(risks, np.float32)), len(maps) - 1.0)
     return _between(_smooth(best, CALM, "nearest"), shape)
 
 

@@ -44,7 +44,7 @@ Float = NDArray[np.float32]
 MARGIN_LIMIT = 3.0
 """A lead over a rival beyond this adds no information."""
 
-SIGMA_NOISE, SIGMA_MODEL = 0.95, 0.077
+SIGMA_NOISE, SIGMA_MODEL = 0.47, 0.032
 """Standard error at unit curvature, in peak widths: what noise adds at a well of one nat in one
 frame, and what remains without noise; fitted by benchmarks/fit_uncertainty.py."""
 
