@@ -133,6 +133,9 @@ SAMPLES, FEW_SAMPLES = 4000, 1000
 SAMPLE_WINDOW = 128
 """Side in pixels of the windows in which it is measured in a large picture."""
 
+FEW_WINDOW = 96
+"""Side in pixels of those in which it is measured to ask the first tiles."""
+
 CLEAR = 8
 """Distance in pixels from jumps at which a surface counts as alone."""
 
@@ -173,6 +176,5 @@ FAR_ENOUGH = 32
 """Distance in pixels from a jump up to which it matters which one is closest."""
 
 GRID = 256
-"""Rows in which distances are measured at once: they take many times the memory of a mask.
-Parts of an image begin at multiples of it, so that tiles and these rows divide them like the whole.
-"""
+"""Parts of an image begin at multiples of it: more room than they depend on in practice, for what
+one tile hands on to the next from round to round."""

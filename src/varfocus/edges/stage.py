@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from varfocus.canvas.tiles import Box
 from varfocus.edges.constants import FITTED, HALO, ROUNDS, EdgeConstants
-from varfocus.edges.patches import as_scene, in_blur, occupied_tiles, to_frames
+from varfocus.edges.patches import as_scene, in_blur, occupied_tiles, tile_grid, to_frames
 from varfocus.edges.render import Float
 from varfocus.edges.sides import Mask, find_sides, hopeful
 from varfocus.edges.survey import JUMP_REACH, Closed, Occlusion, survey
@@ -111,6 +112,7 @@ def sharpen_part(
     found: Occlusion,
     rival: Float | None = None,
     constants: EdgeConstants = FITTED,
+    grid: list[Box] | None = None,
 ) -> Sharpened:
     """Put the pixels beside depth jumps on the right side, in an image or a part of one.
 
@@ -120,6 +122,8 @@ def sharpen_part(
         As for `sharpen`.
     found : Occlusion
         From `survey`.
+    grid : list of tuples of two slices, optional
+        Tiles of a part, from `varfocus.edges.patches.tile_grid`; by default those of an image.
 
     Returns
     -------
@@ -127,6 +131,7 @@ def sharpen_part(
         Right up to `PART_REACH` pixels from where the part was cut.
     """
     measured, near_first = found.blur, found.near_first
+    grid = grid or tile_grid(index.shape)
     blur = in_blur(measured, index)
     scene = as_scene(frames, scale, blur, measured, near_first, constants)
     sides = found.jumps or find_sides(blur, constants)
@@ -137,13 +142,13 @@ def sharpen_part(
         other = in_blur(measured, rival)
         other = as_scene(frames, scale, other, measured, near_first, constants).blur
         hopes = hopeful(scene.blur, other, constants)
-        hopes = vote(scene, hopes, occupied_tiles(hopes.asks), ROUNDS)
+        hopes = vote(scene, hopes, occupied_tiles(hopes.asks, grid), ROUNDS)
         scene = replace(scene, blur=np.where(hopes.is_near, hopes.near, scene.blur))
         sides = find_sides(scene.blur, constants) or sides
     colour = np.zeros((*index.shape, frames[0].shape[2]), np.float32)
     seen = np.zeros(index.shape, bool)
     if sides is not None:
-        boxes = occupied_tiles(sides.asks)
+        boxes = occupied_tiles(sides.asks, grid)
         residue = np.zeros(index.shape, np.float32)
         sides = vote(scene, sides, boxes, ROUNDS, (colour, residue))
         blur = np.where(sides.is_near, sides.near, sides.far)

@@ -43,6 +43,7 @@ from varfocus.edges.patches import (
     in_blur,
     occupied_tiles,
     on_threads,
+    tile_grid,
 )
 from varfocus.edges.render import Float
 from varfocus.edges.scale import BlurScale, Part, blur_scale, few_windows, sample_windows
@@ -238,20 +239,23 @@ class _Trials:
             sides = find_sides(blur, self.constants)
             found = None if sides is None else (sides, blur)
             if sides is not None:
-                top, left = (s.start for s in piece.inner)
-                asks, height = sides.asks[piece.within], (sides.far - sides.near)[piece.within]
-                for place in occupied_tiles(asks):
-                    weight = float(height[place][asks[place]].sum())
+                top, left = (s.start for s in piece.outer)
+                # A tile belongs to the piece in which it begins.
+                grid = tile_grid(self.shape, piece.outer)
+                grid = [tile for tile in grid if _begins(tile, piece.within)]
+                for place in occupied_tiles(sides.asks, grid):
+                    asks = sides.asks[place]
+                    weight = float((sides.far - sides.near)[place][asks].sum(dtype=np.float64))
                     places.append((_shifted(place, top, left), weight))
-        places.sort(key=lambda place: (place[0][0].start // TILE, place[0][1].start // TILE))
-        return _spread(places, TRIAL_TILES), found if len(pieces) == 1 else None
+        places.sort(key=lambda place: (-place[1], place[0][0].start, place[0][1].start))
+        return places[:TRIAL_TILES], found if len(pieces) == 1 else None
 
     def least(self, roughly: BlurScale | None) -> float | None:
         """Return the least ratio of errors at the highest jumps; None if there are none."""
         if roughly is None:
             return None
         places, whole = self.places(roughly)
-        highest = [box for box, _ in sorted(places, key=lambda place: -place[1])[:FIRST_TILES]]
+        highest = [box for box, _ in places[:FIRST_TILES]]
         sums = self.sums(roughly, highest, whole, rounds=0)
         ratios = [_ratio([end]) for pair in sums for end in pair]
         return min(ratios, default=None)
@@ -345,10 +349,8 @@ def _ratio(sums: list[Sums]) -> float:
     return float(error) / max(float(plain), 1e-12)
 
 
-def _spread(places: list[Place], count: int) -> list[Place]:
-    if len(places) <= count:
-        return places
-    return [places[i] for i in np.linspace(0, len(places) - 1, count).astype(int)]
+def _begins(tile: Box, part: Box) -> bool:
+    return all(p.start <= s.start < p.stop for s, p in zip(tile, part, strict=True))
 
 
 def _shifted(box: Box, rows: int, columns: int) -> Box:

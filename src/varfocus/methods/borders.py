@@ -204,7 +204,8 @@ class _Borders:
             rival = lone_wells(label, lowest, cost, before, self.model.step)
             within, rival = among(numbers, before), among(numbers, rival)
             frames = self.pictures(tile.outer)
-            part = edges.sharpen_part(frames, self.scale, within, found, rival)
+            grid = edges.tile_grid(self.canvas.shape, tile.outer)
+            part = edges.sharpen_part(frames, self.scale, within, found, rival, grid=grid)
             part = restored(part, numbers, before, gain)
             about.update(part.describe())
             return part.index, np.moveaxis(part.colour, 2, 0), part.seen, part.moved
