@@ -48,7 +48,7 @@ ARRAY_CODE_BYTES, TGV_BYTES = 90, 260
 ROF_BYTES = 60
 """What the total-variation denoising of ``classic`` takes per pixel."""
 
-EDGE_BYTES, EDGE_TILE_BYTES = 40, 120
+EDGE_BYTES, EDGE_TILE_BYTES = 48, 128
 """What the edge stage needs per pixel of the whole image, or of a tile, beside its frames and
 un-mixed colours: of the whole image it looks at the surroundings of jumps only."""
 

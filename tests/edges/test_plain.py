@@ -85,7 +85,7 @@ def test_the_closest_pixel_is_found(monkeypatch, largest):
     monkeypatch.setattr(plain, "LARGEST", largest)
     rng = np.random.default_rng(1)
     source, wanted = rng.random((50, 70)) < 0.01, rng.random((50, 70)) < 0.3
-    rows, columns = closest(source, wanted)
+    rows, columns = closest(source, wanted, np.zeros(source.shape, np.float32))
     assert source[rows, columns].all()
     y, x = np.nonzero(wanted)
     sources = np.argwhere(source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple, TypeAlias
 
 Box: TypeAlias = tuple[slice, slice]
@@ -61,6 +62,18 @@ def tiles(shape: tuple[int, ...], side: int, reach: int = 0, grid: int = GRID) -
         for length in shape[:2]
     )
     return [grown((rows, columns), shape, reach, grid) for rows in down for columns in across]
+
+
+def spans(length: int, most: int) -> list[slice]:
+    """Cut a length into as few parts as are no longer than `most`, symmetric about its middle.
+
+    An odd length cannot be halved: then the number of parts is odd, too.
+    """
+    count = -(-length // most)
+    count += count % 2 == 0 and length % 2 == 1
+    cuts = [-(-i * length // count) for i in range(count // 2 + 1)]
+    cuts += [length - cut for cut in cuts[: (count + 1) // 2][::-1]]
+    return [slice(start, stop) for start, stop in itertools.pairwise(cuts)]
 
 
 def grown(inner: Box, shape: tuple[int, ...], reach: int, grid: int = GRID) -> Tile:

@@ -4,6 +4,7 @@ from varfocus.edges.colour import unveiled
 from varfocus.edges.consensus import CONSENSUS_REACH, consensus, uneven
 from varfocus.edges.constants import GRID, MOST_LAYERS
 from varfocus.edges.outline import OUTLINE_REACH, End, jump_height, near_end, outlined
+from varfocus.edges.patches import tile_grid
 from varfocus.edges.regions import REGION_REACH, Window, beside_jumps, regional, windows
 from varfocus.edges.regions import ROUNDS as REGION_ROUNDS
 from varfocus.edges.stage import PART_REACH, Sharpened, sharpen, sharpen_part
@@ -32,6 +33,7 @@ __all__ = [
     "sharpen",
     "sharpen_part",
     "survey",
+    "tile_grid",
     "uneven",
     "unveiled",
     "windows",

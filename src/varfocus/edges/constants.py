@@ -73,8 +73,9 @@ class EdgeConstants:
         τ² of the judge in units of the noise.
     occlusion : float
         The stage runs if rendering with occlusion leaves at most this share of the error without,
+        noise apart,
     direction : float
-        and at most this share of the error that remains with the other end as the near one.
+        and at most this share of what is left with the other end as the near one.
     hopeless : float
         Where each of the highest jumps leaves more than this share of its error, no other is asked.
     earned : float
@@ -97,7 +98,10 @@ class EdgeConstants:
     sure : float
         Weight of the present side of pixels that are not tested.
     explained : float
-        Un-mixed colours are believed where the error, in units of the noise per frame, is below.
+        Un-mixed colours are believed where the error, in units of the noise per frame, is below;
+        and the rendering, where it is so on average nearby.
+    unexplained : float
+        Where that average is well above this, the rendering is not believed.
     """
 
     high: float = 0.6
@@ -110,7 +114,7 @@ class EdgeConstants:
     layer_step: float = 0.4
     sharp: float = 1.0
     robust: float = 36.0
-    occlusion: float = 0.75
+    occlusion: float = 0.625
     direction: float = 0.85
     hopeless: float = 0.85
     earned: float = 6.0
@@ -122,6 +126,7 @@ class EdgeConstants:
     stay: float = 0.05
     sure: float = 0.5
     explained: float = 4.0
+    unexplained: float = 6.0
 
 
 RENDER = RenderConstants()
@@ -132,6 +137,9 @@ SAMPLES, FEW_SAMPLES = 4000, 1000
 
 SAMPLE_WINDOW = 128
 """Side in pixels of the windows in which it is measured in a large picture."""
+
+FEW_WINDOW = 96
+"""Side in pixels of those in which it is measured to ask the first tiles."""
 
 CLEAR = 8
 """Distance in pixels from jumps at which a surface counts as alone."""
@@ -173,6 +181,5 @@ FAR_ENOUGH = 32
 """Distance in pixels from a jump up to which it matters which one is closest."""
 
 GRID = 256
-"""Rows in which distances are measured at once: they take many times the memory of a mask.
-Parts of an image begin at multiples of it, so that tiles and these rows divide them like the whole.
-"""
+"""Parts of an image begin at multiples of it: more room than they depend on in practice, for what
+one tile hands on to the next from round to round."""

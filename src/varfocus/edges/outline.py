@@ -122,10 +122,11 @@ def outlined(
     jump = high - low > np.float32(height)
     if not jump.any():
         return Outlined(index, nothing, nothing)
-    distance, at = closest(jump, int(np.ceil(ZONE)))
+    low, high = extent(index, JUMP_WINDOW)
+    distance, at = closest(jump, int(np.ceil(ZONE)), low - high)
     sure = distance > np.float32(UNSURE)
     asked = distance <= np.float32(ZONE)
-    low, high = (side.take(at) for side in extent(index, JUMP_WINDOW))
+    low, high = low.take(at), high.take(at)
     ours, others = (low, high) if near == "first" else (high, low)
     guide = np.searchsorted(0.5 * (place[1:] + place[:-1]), ours)
     sums = np.zeros((6, *index.shape), np.float32)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import engine
-from varfocus.canvas.tiles import Box, Tile, grown
+from varfocus.canvas.tiles import Box, Tile, grown, spans
 from varfocus.edges.constants import FITTED, HALO, SURE_LAYERS, TILE, EdgeConstants
 from varfocus.edges.render import Float, Patch
 from varfocus.edges.scale import BlurScale
@@ -98,16 +98,37 @@ def to_frames(measured: BlurScale, blur: Float, near_first: bool) -> Float:
     return np.interp(blur, measured.position, np.arange(measured.position.size)).astype(np.float32)
 
 
-def occupied_tiles(asks: Mask) -> list[Box]:
-    """Return the bounding boxes of the tested pixels in every tile that has any."""
+def tile_grid(shape: tuple[int, ...], part: Box | None = None) -> list[Box]:
+    """Return the tiles of an image, as far as they lie in a part of it, in pixels of that part.
+
+    They lie symmetric about the middle of the image, so that it may be turned; and where they lie
+    does not depend on the part.
+    """
+    down, across = (spans(length, TILE) for length in shape[:2])
+    if part is not None:
+        down, across = (_cut_out(*axis) for axis in zip((down, across), part, strict=True))
+    return [(rows, columns) for rows in down for columns in across]
+
+
+def _cut_out(all_of: list[slice], part: slice) -> list[slice]:
+    """Return what of some spans lies in a part."""
+    inside = [
+        slice(max(s.start, part.start) - part.start, min(s.stop, part.stop) - part.start)
+        for s in all_of
+    ]
+    return [s for s in inside if s.start < s.stop]
+
+
+def occupied_tiles(asks: Mask, grid: list[Box]) -> list[Box]:
+    """Return the bounding boxes of the tested pixels in every tile of a grid that has any."""
     boxes = []
-    for top in range(0, asks.shape[0], TILE):
-        for left in range(0, asks.shape[1], TILE):
-            here = asks[top : top + TILE, left : left + TILE]
-            rows, columns = np.flatnonzero(here.any(axis=1)), np.flatnonzero(here.any(axis=0))
-            if rows.size:
-                down = slice(top + int(rows[0]), top + int(rows[-1]) + 1)
-                boxes.append((down, slice(left + int(columns[0]), left + int(columns[-1]) + 1)))
+    for tile in grid:
+        here = asks[tile]
+        rows, columns = np.flatnonzero(here.any(axis=1)), np.flatnonzero(here.any(axis=0))
+        if rows.size:
+            top, left = (s.start for s in tile)
+            down = slice(top + int(rows[0]), top + int(rows[-1]) + 1)
+            boxes.append((down, slice(left + int(columns[0]), left + int(columns[-1]) + 1)))
     return boxes
 
 

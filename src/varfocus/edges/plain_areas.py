@@ -17,6 +17,8 @@ from scipy import ndimage
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from varfocus.edges import sides
+
 Float = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
@@ -175,14 +177,16 @@ def _settled(index: Float, inside: Mask, jump: float) -> Moves:
     if shares[main] < MAJORITY * inside.sum() or not source.any():
         return none
     rows, columns = np.nonzero(strays)
-    return rows, columns, index[closest(source, strays)]
+    # Between the lowest and the highest of several that are equally close: none is preferred.
+    low, high = (index[closest(source, strays, rank)] for rank in (-index, index))
+    return rows, columns, np.float32(0.5) * (low + high)
 
 
-def closest(source: Mask, wanted: Mask) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def closest(source: Mask, wanted: Mask, rank: Float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return row and column of the closest pixel of `source` to each pixel of `wanted`.
 
-    In masks larger than `LARGEST` only every s-th row and column is compared, so the answer may be
-    further away by some s pixels.
+    Of several that are equally close it is that of the highest rank. In masks larger than `LARGEST`
+    only every s-th row and column is compared, so the answer may be further away by some s pixels.
     """
     step = int(np.ceil(np.sqrt(source.size / LARGEST)))
     rows, columns = (np.arange(0, side, step) for side in source.shape)
@@ -191,8 +195,7 @@ def closest(source: Mask, wanted: Mask) -> tuple[NDArray[np.intp], NDArray[np.in
     place = np.full((rows.size, columns.size), -1, np.intp)
     y, x = np.divmod(flat, source.shape[1])
     place[y // step, x // step] = flat
-    nearest = ndimage.distance_transform_edt(place < 0, return_distances=False, return_indices=True)
+    _, nearest = sides.closest(place >= 0, max(place.shape), rank.take(np.maximum(place, 0)))
     y, x = np.nonzero(wanted)
-    cell = nearest[:, y // step, x // step]
-    found = place[cell[0], cell[1]]
+    found = place.take(nearest[y // step, x // step])
     return found // source.shape[1], found % source.shape[1]

@@ -22,6 +22,7 @@ and mixed where they overlap, so that no seam shows where a region is larger tha
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ from varfocus.engine import edges as kernels
 ROUNDS = 2
 
 STRIDE, OVERLAP = 128, 64
-"""Pixels from a window to the next, and in which they overlap."""
+"""Pixels from a window to the next at most, and in which they overlap."""
 
 ZONE, RAMP = 8, 2
 """Pixels from a jump up to which depth may change, and within which a ramp counts as one."""
@@ -105,18 +106,23 @@ def windows(
 
 
 def _along(inner: slice, outer: slice, length: int) -> list[tuple[slice, Float]]:
-    """Return the windows along an axis: where they lie in the outer part, and their weights."""
-    half = OVERLAP // 2
+    """Return the windows along an axis: where they lie in the outer part, and their weights.
+
+    They are equally long, so that those of the image turned over are the same; between pixels, too.
+    """
+    half, count = OVERLAP / 2, -(-length // STRIDE)
     found = []
-    for start in range(max(inner.start - half, 0) // STRIDE * STRIDE, length, STRIDE):
-        low, high = max(start - half, 0), min(start + STRIDE + half, length)
-        if low >= inner.stop:
-            break
+    for number in range(count):
+        start, stop = number * length / count, (number + 1) * length / count
+        low = max(math.floor(start - half + 0.5), 0)
+        high = min(math.ceil(stop + half - 0.5), length)
+        if low >= inner.stop or high <= inner.start:
+            continue
         place, weight = np.arange(low, high) + 0.5, np.ones(high - low)
-        if start > 0:
+        if number > 0:
             weight = np.minimum(weight, (place - start + half) / OVERLAP)
-        if start + STRIDE < length:
-            weight = np.minimum(weight, (start + STRIDE + half - place) / OVERLAP)
+        if number < count - 1:
+            weight = np.minimum(weight, (stop + half - place) / OVERLAP)
         here = slice(low - outer.start, high - outer.start)
         found.append((here, weight.astype(np.float32)))
     return found

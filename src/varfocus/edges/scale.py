@@ -20,7 +20,7 @@ from scipy import ndimage
 
 from varfocus import engine
 from varfocus.canvas.tiles import Box
-from varfocus.edges.constants import BLURS, RANGES, SAMPLE_WINDOW, SAMPLES
+from varfocus.edges.constants import BLURS, FEW_WINDOW, RANGES, SAMPLE_WINDOW, SAMPLES
 from varfocus.edges.render import Float, convolved, kernel
 
 
@@ -121,25 +121,40 @@ def blur_scale(
 
 def sample_windows(shape: tuple[int, ...]) -> list[Box]:
     """Return up to 3×4 windows spread over the picture, or all of a small one."""
-    spans = []
-    for side, count in zip(shape, (3, 4), strict=True):
-        if side <= count * SAMPLE_WINDOW:
-            spans.append([slice(0, side)])
-        else:
-            starts = np.linspace(0, side - SAMPLE_WINDOW, count).astype(int).tolist()
-            spans.append([slice(start, start + SAMPLE_WINDOW) for start in starts])
-    return [(rows, columns) for rows in spans[0] for columns in spans[1]]
+    counts = [4 if side > min(shape) else 3 for side in shape]
+    down, across = (
+        evenly(side, SAMPLE_WINDOW, count) if side > count * SAMPLE_WINDOW else [slice(0, side)]
+        for side, count in zip(shape, counts, strict=True)
+    )
+    return [(rows, columns) for rows in down for columns in across]
 
 
 def few_windows(shape: tuple[int, ...]) -> list[Box]:
-    """Return three windows along the diagonal of the picture."""
-    sides = [min(side, SAMPLE_WINDOW) for side in shape]
-    places = [
-        np.linspace(0, whole - side, 5).astype(int)
-        for whole, side in zip(shape, sides, strict=True)
-    ]
-    starts = [[int(place[k]) for place in places] for k in (1, 2, 3)]
-    return [(slice(top, top + sides[0]), slice(left, left + sides[1])) for top, left in starts]
+    """Return five windows, that in the middle of the picture and those around it."""
+    down, across = (evenly(side, min(side, FEW_WINDOW), 5)[1:4] for side in shape)
+    return [(down[i], across[j]) for i, j in ((0, 0), (0, 2), (1, 1), (2, 0), (2, 2))]
+
+
+def evenly(length: int, side: int, count: int) -> list[slice]:
+    """Return so many windows from end to end, symmetric; the middle one may be a pixel longer."""
+    starts = [i * (length - side) // (count - 1) for i in range((count + 1) // 2)]
+    first = [slice(start, start + side) for start in starts]
+    if count % 2:
+        first[-1] = slice(starts[-1], length - starts[-1])
+    return first + [slice(length - s.stop, length - s.start) for s in first[: count // 2][::-1]]
+
+
+def thinned(mask: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
+    """Return the flat indices of about so many pixels of a mask, spread over it.
+
+    A pixel is chosen by how far it is from the middle, its rows and columns in either order: of the
+    picture turned over, the same ones are.
+    """
+    down, across = (np.abs(2 * np.arange(side) - (side - 1)) // 2 for side in mask.shape)
+    low, high = np.minimum.outer(down, across), np.maximum.outer(down, across)
+    # Multiples of these two fractions of 2³² fill it evenly (Roberts 2018).
+    place = (low * 3242174889 + high * 2447445414) % 2**32
+    return np.flatnonzero(mask & (place * max(np.count_nonzero(mask), 1) < count * 2**32))
 
 
 def _sampled(
@@ -158,8 +173,7 @@ def _sampled(
     own = np.take_along_axis(np.stack(frames), label[None, ..., None], axis=0)[0]
     sharp = np.moveaxis(own, 2, 0).astype(np.float32) * factor
     contrast = ndimage.gaussian_gradient_magnitude(sharp.sum(axis=0), 1.0)
-    chosen = np.flatnonzero(clear & (contrast > np.median(contrast)))
-    chosen = chosen[:: max(chosen.size // count, 1)]
+    chosen = thinned(clear & (contrast > np.median(contrast)), count)
     blurred = [convolved(sharp, kernel(s)).reshape(channels, -1)[:, chosen].T for s in BLURS]
     measured = [frame.reshape(-1, channels)[chosen] * factor for frame in frames]
     return np.stack(blurred), np.stack(measured).astype(np.float32), label.ravel()[chosen]

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
-from varfocus.edges.constants import FAR_ENOUGH, FITTED, GRID, JUMP_WINDOW, EdgeConstants
+from varfocus import engine
+from varfocus.edges.constants import FAR_ENOUGH, FITTED, JUMP_WINDOW, EdgeConstants
 from varfocus.edges.render import Float
+from varfocus.engine import edges as kernels
 
 Mask = NDArray[np.bool_]
 
@@ -65,9 +66,9 @@ def find_sides(blur: Float, constants: EdgeConstants = FITTED) -> Sides | None:
     jump = steep & (high - low > constants.high)
     if not jump.any():
         return None
-    distance, nearest = closest(jump, FAR_ENOUGH)
-    ends = _end_means(blur, low, high, jump, constants.side_range)
-    near, far = (side.take(nearest) for side in ends)
+    near, far = _end_means(blur, low, high, jump, constants.side_range)
+    distance, nearest = closest(jump, FAR_ENOUGH, near - far)  # of equals the lowest
+    near, far = near.take(nearest), far.take(nearest)
     del low, high, nearest
     is_near = np.abs(blur - near) < np.abs(blur - far)
     # Where three surfaces meet, a pixel of the third one has nothing to do with this jump.
@@ -112,7 +113,7 @@ def hopeful(blur: Float, rival: Float, constants: EdgeConstants = FITTED) -> Sid
     asks = nearer
     near = rival
     if nearer.any():
-        distance, nearest = closest(nearer, FAR_ENOUGH)
+        distance, nearest = closest(nearer, FAR_ENOUGH, rival - blur)
         near = rival.take(nearest)
         asks = (distance <= constants.beside) & (blur - near > constants.high)
     return Sides(near, blur, np.zeros(blur.shape, bool), asks, asks)
@@ -153,7 +154,7 @@ def within(mask: Mask, reach: float) -> Mask:
     return out
 
 
-def closest(mask: Mask, reach: int) -> tuple[Float, NDArray[np.int64]]:
+def closest(mask: Mask, reach: int, rank: Float | None = None) -> tuple[Float, NDArray[np.int64]]:
     """Find the closest pixel of a mask.
 
     Parameters
@@ -161,26 +162,40 @@ def closest(mask: Mask, reach: int) -> tuple[Float, NDArray[np.int64]]:
     mask : ndarray of shape (H, W), bool
         Pixels to look for.
     reach : int
-        Up to this many pixels the answer is right.
+        How many pixels away they are looked for.
+    rank : ndarray of shape (H, W), float32, optional
+        Of several that are equally close, that of the highest rank is found: the answer is that of
+        the image turned over, turned back.
 
     Returns
     -------
     distance : ndarray of shape (H, W), float32
-        Distance in pixels; beyond `reach`, no less than it is.
+        Distance in pixels; infinite beyond `reach`.
     place : ndarray of shape (H, W), int64
         Flat index of that pixel; of the pixel itself where none is within reach.
     """
-    height, width = mask.shape
-    distance = np.full(mask.shape, np.inf, np.float32)
+    order = np.zeros(mask.shape, np.float32) if rank is None else rank
+    if engine.accepts(order):
+        return kernels.closest(mask, order, reach)
     place = np.arange(mask.size).reshape(mask.shape)
-    for top in range(0, height, GRID):
-        low, high = max(top - reach, 0), min(top + GRID + reach, height)
-        if mask[low:high].any():
-            away, at = ndimage.distance_transform_edt(~mask[low:high], return_indices=True)
-            own = slice(top - low, top - low + GRID)
-            distance[top : top + GRID] = away[own]
-            place[top : top + GRID] = (at[0, own] + low) * np.int64(width) + at[1, own]
-    return distance, place
+    square = np.where(mask, np.int64(0), np.int64(reach * reach + 1))
+    height, width = mask.shape
+    # In every column first, then along the rows: what is closest is closest in its own column.
+    for axis, length in ((0, height), (1, width)):
+        away, at = square.copy(), place.copy()
+        first = np.moveaxis(square, axis, 0), np.moveaxis(place, axis, 0)
+        best = np.moveaxis(away, axis, 0), np.moveaxis(at, axis, 0)
+        for step in range(1, min(reach, length - 1) + 1):
+            for here, there in ((np.s_[step:], np.s_[:-step]), (np.s_[:-step], np.s_[step:])):
+                far, found = first[0][there] + step * step, first[1][there]
+                own, held = best[0][here], best[1][here]
+                higher = order.take(found) > order.take(held)
+                closer = (far <= reach * reach) & ((far < own) | ((far == own) & higher))
+                own[closer], held[closer] = far[closer], found[closer]
+        square, place = away, at
+    seen, itself = square <= reach * reach, np.arange(mask.size).reshape(mask.shape)
+    distance = np.where(seen, np.sqrt(square), np.inf).astype(np.float32)
+    return distance, np.where(seen, place, itself)
 
 
 def _end_means(

@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varfocus.edges.constants import FITTED, HALO, ROUNDS, EdgeConstants
-from varfocus.edges.patches import as_scene, in_blur, occupied_tiles, to_frames
-from varfocus.edges.render import Float
+from varfocus.canvas.tiles import Box
+from varfocus.edges.constants import FITTED, HALO, RENDER, ROUNDS, EdgeConstants
+from varfocus.edges.patches import as_scene, in_blur, occupied_tiles, tile_grid, to_frames
+from varfocus.edges.render import Float, convolved, kernel
 from varfocus.edges.sides import Mask, find_sides, hopeful
 from varfocus.edges.survey import JUMP_REACH, Closed, Occlusion, survey
 from varfocus.edges.vote import reach_of_votes, vote
 
-PART_REACH = JUMP_REACH + 2 * ROUNDS * (HALO[1] + reach_of_votes())
-"""Pixels around a part that its depth depends on: those that may move are tested twice."""
+PART_REACH = JUMP_REACH + (2 * ROUNDS + 1) * (HALO[1] + reach_of_votes())
+"""Pixels around a part that its depth depends on: those that may move are tested twice, and what is
+left unexplained is averaged."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Sharpened:
         Un-mixed colours in [0, 1], where `seen`.
     seen : ndarray of shape (H, W), bool
         Pixels on the far side of jumps whose un-mixed colours explain the frames.
+    doubt : ndarray of shape (H, W), float32
+        How little the rendering explains around a pixel beside a jump, 0 to 1: `doubt`.
     ratio : float
         Error with occlusion over error without, in the trial.
     near_first : bool
@@ -49,6 +53,7 @@ class Sharpened:
     moved: Mask
     colour: Float
     seen: Mask
+    doubt: Float
     ratio: float
     near_first: bool
 
@@ -111,6 +116,7 @@ def sharpen_part(
     found: Occlusion,
     rival: Float | None = None,
     constants: EdgeConstants = FITTED,
+    grid: list[Box] | None = None,
 ) -> Sharpened:
     """Put the pixels beside depth jumps on the right side, in an image or a part of one.
 
@@ -120,6 +126,8 @@ def sharpen_part(
         As for `sharpen`.
     found : Occlusion
         From `survey`.
+    grid : list of tuples of two slices, optional
+        Tiles of a part, from `varfocus.edges.patches.tile_grid`; by default those of an image.
 
     Returns
     -------
@@ -127,6 +135,7 @@ def sharpen_part(
         Right up to `PART_REACH` pixels from where the part was cut.
     """
     measured, near_first = found.blur, found.near_first
+    grid = grid or tile_grid(index.shape)
     blur = in_blur(measured, index)
     scene = as_scene(frames, scale, blur, measured, near_first, constants)
     sides = found.jumps or find_sides(blur, constants)
@@ -137,22 +146,57 @@ def sharpen_part(
         other = in_blur(measured, rival)
         other = as_scene(frames, scale, other, measured, near_first, constants).blur
         hopes = hopeful(scene.blur, other, constants)
-        hopes = vote(scene, hopes, occupied_tiles(hopes.asks), ROUNDS)
+        hopes = vote(scene, hopes, occupied_tiles(hopes.asks, grid), ROUNDS)
         scene = replace(scene, blur=np.where(hopes.is_near, hopes.near, scene.blur))
         sides = find_sides(scene.blur, constants) or sides
     colour = np.zeros((*index.shape, frames[0].shape[2]), np.float32)
-    seen = np.zeros(index.shape, bool)
+    seen, doubted = np.zeros(index.shape, bool), np.zeros(index.shape, np.float32)
     if sides is not None:
-        boxes = occupied_tiles(sides.asks)
+        boxes = occupied_tiles(sides.asks, grid)
         residue = np.zeros(index.shape, np.float32)
         sides = vote(scene, sides, boxes, ROUNDS, (colour, residue))
         blur = np.where(sides.is_near, sides.near, sides.far)
         scene = replace(scene, blur=np.where(sides.asks, blur, scene.blur))
         for box in boxes:
             seen[box] = sides.zone[box] & ~sides.is_near[box]
+        doubted = doubt(residue, sides.asks, scene.noise, constants)
         # Where light would have to be negative, or more than white, the veil was another one.
         seen &= residue <= constants.explained * scene.noise
         seen &= ((colour > 0) & (colour < 1)).all(axis=2)
     moved = scene.blur != start
     depth = np.where(moved, to_frames(measured, scene.blur, near_first), index)
-    return Sharpened(depth, moved, colour, seen, found.ratio, near_first)
+    return Sharpened(depth, moved, colour, seen, doubted, found.ratio, near_first)
+
+
+def doubt(residue: Float, asks: Mask, noise: float, constants: EdgeConstants = FITTED) -> Float:
+    r"""Return how little the rendering explains around each pixel.
+
+    With e the mean error of a frame on tested pixels nearby, in units of the noise, ε = `explained`
+    and κ = `unexplained`,
+
+    .. math:: w = \frac{\max(e^2 - ε^2, 0)}{e^2 + κ^2}.
+
+    Parameters
+    ----------
+    residue : ndarray of shape (H, W), float32
+        Error per frame of the tested pixels.
+    asks : ndarray of shape (H, W), bool
+        Pixels that were tested.
+    noise : float
+        As `varfocus.edges.scale.BlurScale.noise`.
+    constants : EdgeConstants
+        ε, κ, and how far nearby is.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float32
+        w, from 0 to 1; zero where no pixel nearby was tested.
+    """
+    tested = asks.astype(np.float32)
+    sums = np.stack([residue * tested * np.float32(1.0 / noise), tested])
+    error, count = convolved(sums, kernel(constants.nearby))
+    known = count > np.float32(RENDER.faint)
+    e = np.where(known, error / np.where(known, count, np.float32(1.0)), np.float32(0.0))
+    beyond = np.maximum(e * e - np.float32(constants.explained**2), np.float32(0.0))
+    share: Float = (beyond / (e * e + np.float32(constants.unexplained**2))).astype(np.float32)
+    return share

@@ -2,7 +2,8 @@
 
 The edge stage has work to do only where they do. Some patches are tried with either end of the
 stack as the near one; unless rendering with occlusion explains the frames clearly better than
-blurring every pixel by itself, the depth is left unchanged.
+blurring every pixel by itself, the depth is left unchanged. What noise adds to the error, N, no
+rendering explains, and so (E − N)/(E₀ − N) is compared, E the error with occlusion and E₀ without.
 
 Most stacks without occlusion are told by a few patches: at the highest jumps it must show, even
 before any pixel has changed sides. On 22 stacks that open the stage (simulated, light fields,
@@ -43,6 +44,7 @@ from varfocus.edges.patches import (
     in_blur,
     occupied_tiles,
     on_threads,
+    tile_grid,
 )
 from varfocus.edges.render import Float
 from varfocus.edges.scale import BlurScale, Part, blur_scale, few_windows, sample_windows
@@ -65,8 +67,8 @@ Jumps: TypeAlias = tuple[Sides, Float]
 Place: TypeAlias = tuple[Box, float]
 """The tested pixels of a tile, and the heights of their jumps added up."""
 
-Sums: TypeAlias = tuple[float, float, int]
-"""Error with occlusion, error without, and of how many pixels."""
+Sums: TypeAlias = tuple[float, float, float]
+"""Error with occlusion, error without, and what noise alone would leave."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Occlusion:
     near_first : bool
         Whether the first frame is the nearest.
     ratio : float
-        Error with occlusion over error without, in the trial.
+        Error with occlusion over error without, in the trial, both beyond that of noise.
     jumps : Sides or None
         Of the whole image, if it was looked at in one piece.
     """
@@ -120,8 +122,9 @@ class Trial:
     blur : BlurScale
         How strongly the camera blurs.
     ratios : tuple of float
-        Error with occlusion over error without, if the first frame is the nearest, and if the last
-        is. Either order has its own frames and pixels to explain: only the ratios can be compared.
+        Error with occlusion over error without, both beyond that of noise, if the first frame is
+        the nearest, and if the last is. Either order has its own frames and pixels to explain: only
+        the ratios can be compared.
     jumps : Sides or None
         Of the whole image, if it was looked at in one piece.
     """
@@ -212,7 +215,7 @@ def try_both_ends(
     if not places:
         return NO_JUMPS
     sums = trials.sums(measured, [box for box, _ in places], whole, TRIAL_ROUNDS)
-    first, last = (_ratio([pair[order] for pair in sums]) for order in (0, 1))
+    first, last = (_ratio_beyond_noise([pair[order] for pair in sums]) for order in (0, 1))
     return Trial(measured, (first, last), None if whole is None else whole[0])
 
 
@@ -238,20 +241,23 @@ class _Trials:
             sides = find_sides(blur, self.constants)
             found = None if sides is None else (sides, blur)
             if sides is not None:
-                top, left = (s.start for s in piece.inner)
-                asks, height = sides.asks[piece.within], (sides.far - sides.near)[piece.within]
-                for place in occupied_tiles(asks):
-                    weight = float(height[place][asks[place]].sum())
+                top, left = (s.start for s in piece.outer)
+                # A tile belongs to the piece in which it begins.
+                grid = tile_grid(self.shape, piece.outer)
+                grid = [tile for tile in grid if _begins(tile, piece.within)]
+                for place in occupied_tiles(sides.asks, grid):
+                    asks = sides.asks[place]
+                    weight = float((sides.far - sides.near)[place][asks].sum(dtype=np.float64))
                     places.append((_shifted(place, top, left), weight))
-        places.sort(key=lambda place: (place[0][0].start // TILE, place[0][1].start // TILE))
-        return _spread(places, TRIAL_TILES), found if len(pieces) == 1 else None
+        places.sort(key=lambda place: (-place[1], place[0][0].start, place[0][1].start))
+        return places[:TRIAL_TILES], found if len(pieces) == 1 else None
 
     def least(self, roughly: BlurScale | None) -> float | None:
         """Return the least ratio of errors at the highest jumps; None if there are none."""
         if roughly is None:
             return None
         places, whole = self.places(roughly)
-        highest = [box for box, _ in sorted(places, key=lambda place: -place[1])[:FIRST_TILES]]
+        highest = [box for box, _ in places[:FIRST_TILES]]
         sums = self.sums(roughly, highest, whole, rounds=0)
         ratios = [_ratio([end]) for pair in sums for end in pair]
         return min(ratios, default=None)
@@ -334,21 +340,31 @@ def _errors(scene: Scene, sides: Sides, boxes: list[Box]) -> list[Sums]:
         asks = sides.asks[box]
         error = judge(patch, tau2, sharp=-1.0)[1][inner][asks]  # nobody is to change sides
         plain = plain_error(patch, tau2)[inner][asks]
-        return float(error.sum()), float(plain.sum()), error.size
+        noise = scene.noise * len(patch.frames) * error.size
+        return float(error.sum()), float(plain.sum()), noise
 
     return on_threads(work, boxes)
 
 
-def _ratio(sums: list[Sums]) -> float:
+def _added(sums: list[Sums]) -> Sums:
     # Sorted, so that the sum does not depend on the order.
-    error, plain, _ = np.sum(np.array(sorted(sums)), axis=0)
-    return float(error) / max(float(plain), 1e-12)
+    error, plain, noise = np.sum(np.array(sorted(sums)), axis=0)
+    return float(error), float(plain), float(noise)
 
 
-def _spread(places: list[Place], count: int) -> list[Place]:
-    if len(places) <= count:
-        return places
-    return [places[i] for i in np.linspace(0, len(places) - 1, count).astype(int)]
+def _ratio(sums: list[Sums]) -> float:
+    error, plain, _ = _added(sums)
+    return error / max(plain, 1e-12)
+
+
+def _ratio_beyond_noise(sums: list[Sums]) -> float:
+    """Return (E − N)/(E₀ − N), E with and E₀ without occlusion, N what no rendering explains."""
+    error, plain, noise = _added(sums)
+    return max(error - noise, 0.0) / (plain - noise) if plain > noise else 1.0
+
+
+def _begins(tile: Box, part: Box) -> bool:
+    return all(p.start <= s.start < p.stop for s, p in zip(tile, part, strict=True))
 
 
 def _shifted(box: Box, rows: int, columns: int) -> Box:

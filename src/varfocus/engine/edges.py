@@ -26,6 +26,20 @@ def convolved(planes: Float, taps: Float) -> Float:
     return out
 
 
+def closest(mask: NDArray[np.bool_], rank: Float, reach: int) -> tuple[Float, NDArray[np.int64]]:
+    """Return distance and place of the closest pixel: `varfocus.edges.sides.closest`."""
+    distance, place = np.empty(mask.shape, np.float32), np.empty(mask.shape, np.int64)
+    kernels.closest(
+        np.ascontiguousarray(mask).view(np.uint8),
+        np.ascontiguousarray(rank),
+        reach,
+        distance,
+        place,
+        thread_count(),
+    )
+    return distance, place
+
+
 @cache
 def _constants(**values: float) -> EdgeConstants:
     return kernels.EdgeConstants(**values)

@@ -2,8 +2,8 @@
 
 First outlines (`varfocus.edges.outline`), if it is known which end of the stack is near; then the
 rendering of what hides what (`varfocus.edges.stage`), where that explains the frames; then what
-pixels that look alike agree on (`varfocus.edges.consensus`); at last, where rendering explains
-nothing, what the regions of the picture say (`varfocus.edges.regions`).
+pixels that look alike agree on (`varfocus.edges.consensus`); at last, the more the less rendering
+explains, what the regions of the picture say (`varfocus.edges.regions`).
 """
 
 from __future__ import annotations
@@ -61,10 +61,21 @@ def lone_wells(label: Float, lowest: Float, cost: Float, index: Float, step: flo
 
 @dataclass(frozen=True)
 class Sharp:
-    """Depth with sharp edges of the whole image, wherever that lies; colours if un-mixed."""
+    """Depth with sharp edges of the whole image, wherever that lies.
+
+    Attributes
+    ----------
+    index : ndarray of shape (H, W), float32
+        Depth in frames.
+    unmixed : tuple of ndarrays of shape (H, W, C), float32, and (H, W), bool; or None
+        Colours, and where they are, if they were un-mixed.
+    doubt : ndarray of shape (H, W), float32; or None
+        How little rendering explains, 0 to 1, if it was of use.
+    """
 
     index: Float
-    unmixed: tuple[Float, NDArray[np.bool_]] | None
+    unmixed: tuple[Float, NDArray[np.bool_]] | None = None
+    doubt: Float | None = None
 
 
 def with_borders(
@@ -82,8 +93,9 @@ def with_borders(
     First on the side that they look like, if it is known which end is near
     (`varfocus.edges.outline`); then, where rendering shows occlusion, on the side that explains it.
     Pixels that then still stand alone take the depth of those around that look like them; not where
-    nothing shows that surfaces hide one another, for there depth has no jumps. Where rendering was
-    of no use, pixels beside jumps take the depth of the part of the picture that they belong to.
+    nothing shows that surfaces hide one another, for there depth has no jumps. The less rendering
+    explains, the more do pixels beside jumps take the depth of the part of the picture that they
+    belong to.
 
     Parameters
     ----------
@@ -132,8 +144,7 @@ def with_borders(
         drawn = sharp
     if end is not None or ghosts:
         drawn = borders.agreed(index, drawn, end, about)
-        if not about["open"]:
-            drawn = borders.regional(index, drawn, end, about)
+        drawn = borders.regional(index, drawn, end, about)
     progress("edges", 1, 1)
     return drawn, about
 
@@ -174,7 +185,7 @@ class _Borders:
             "outlines", edges.OUTLINE_REACH, work, self.progress, edges.GRID
         )
         about |= {"nearest_frame": nearest, "outlined_pixels": _count(moved, self.canvas)}
-        return Sharp(drawn, None)
+        return Sharp(drawn)
 
     def survey(self, index: Float) -> edges.Occlusion | edges.Closed:
         """Find out whether rendering may change a depth."""
@@ -204,16 +215,18 @@ class _Borders:
             rival = lone_wells(label, lowest, cost, before, self.model.step)
             within, rival = among(numbers, before), among(numbers, rival)
             frames = self.pictures(tile.outer)
-            part = edges.sharpen_part(frames, self.scale, within, found, rival)
+            grid = edges.tile_grid(self.canvas.shape, tile.outer)
+            part = edges.sharpen_part(frames, self.scale, within, found, rival, grid=grid)
             part = restored(part, numbers, before, gain)
             about.update(part.describe())
-            return part.index, np.moveaxis(part.colour, 2, 0), part.seen, part.moved
+            colour = np.moveaxis(part.colour, 2, 0)
+            return part.index, colour, part.seen, part.doubt, part.moved
 
-        sharp, colour, seen, moved = self.canvas.map(
+        sharp, colour, seen, doubt, moved = self.canvas.map(
             "sharpening", edges.PART_REACH, work, self.progress, edges.GRID
         )
         about["moved_pixels"] = _count(moved, self.canvas)
-        return Sharp(sharp, (np.moveaxis(colour, 0, 2), seen))
+        return Sharp(sharp, (np.moveaxis(colour, 0, 2), seen), doubt)
 
     def agreed(
         self, index: Float, drawn: Sharp | None, end: edges.End | None, about: dict[str, object]
@@ -240,17 +253,24 @@ class _Borders:
         elif not count:
             self.canvas.drop(agreed)
             return None
-        return Sharp(agreed, unmixed)
+        return Sharp(agreed, unmixed, None if drawn is None else drawn.doubt)
 
     def regional(
         self, index: Float, drawn: Sharp | None, end: edges.End | None, about: dict[str, object]
     ) -> Sharp | None:
-        """Return the depth, drawn or not, beside jumps that of regions; None as for `agreed`."""
+        """Return the depth, drawn or not, beside jumps that of regions; None as for `agreed`.
+
+        Where something was rendered, regions count as much as the rendering is to be doubted.
+        """
         before = present = index if drawn is None else drawn.index
+        unmixed, doubt = (None, None) if drawn is None else (drawn.unmixed, drawn.doubt)
 
         def work(tile: Tile, _: Progress) -> tuple[Float]:
             part = present[tile.outer]
             asked = edges.beside_jumps(part, self.height)
+            share = None if doubt is None else doubt[tile.outer]
+            if share is not None:
+                asked &= share > 0
             windows = edges.windows(tile.inner, tile.outer, self.canvas.shape)
             windows = [window for window in windows if asked[window.box].any()]
             if not windows:
@@ -265,9 +285,11 @@ class _Borders:
             mixed = np.zeros(part.shape, np.float32)
             for window, found in zip(windows, engine.side_by_side(cut, windows), strict=True):
                 mixed[window.box] += found
+            if share is not None:
+                mixed = part + share * (mixed - part)
             return (np.where(asked, mixed, part),)
 
-        for _ in range(edges.REGION_ROUNDS):
+        for _ in range(edges.REGION_ROUNDS if doubt is None else 1):
             (calm,) = self.canvas.map("regions", edges.REGION_REACH, work, self.progress)
             if present is not before:
                 self.canvas.drop(present)
@@ -278,9 +300,12 @@ class _Borders:
             if present is not before:
                 self.canvas.drop(present)
             return drawn
+        if unmixed is not None:
+            for new, old, seen in self.canvas.blocks(present, before, unmixed[1]):
+                seen[np.abs(new - old) > 0.5 * self.height] = False
         if drawn is not None:
             self.canvas.drop(before)
-        return Sharp(present, None)
+        return Sharp(present, unmixed)
 
 
 def _count(marked: NDArray[np.bool_], canvas: Canvas) -> int:

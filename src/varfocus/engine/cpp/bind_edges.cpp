@@ -1,4 +1,5 @@
-// The layered rendering of patches, for the edge stage. One thread each: see kernels/edges.cpp.
+// The layered rendering of patches, for the edge stage, one thread each: see kernels/edges.cpp; and
+// the closest pixel of a mask.
 
 #include "bind.hpp"
 
@@ -79,12 +80,27 @@ void edge_convolve(Planes<const float> planes, Vector<const float> taps, Planes<
     kernels().edge_convolve(planes.data(), count, taps.data(), taps_count, out.data(), size);
 }
 
+void closest(Image<const std::uint8_t> mask, Image<const float> rank, int reach,
+             Image<float> distance, Image<std::int64_t> place, int threads) {
+    const Size size = image_size(mask);
+    require_image("rank", rank, size);
+    require_image("distance", distance, size);
+    require_image("place", place, size);
+    require_within("reach", reach, 0, int(LONGEST_SIDE));
+    threads = checked_threads(threads);
+    nb::gil_scoped_release release;
+    kernels().closest(mask.data(), rank.data(), reach, size, distance.data(), place.data(),
+                      threads);
+}
+
 }  // namespace
 
 void define_edges(nb::module_& m) {
     nb::class_<EdgeConstants>(m, "EdgeConstants")
         .def(nb::new_(&edge_constants), nb::kw_only(), "no_blur"_a, "reach"_a, "opaque"_a,
              "continued"_a, "wider"_a, "faint"_a, "covered"_a);
+    m.def("closest", &closest, array("mask"), array("rank"), "reach"_a, array("distance"),
+          array("place"), "threads"_a);
     m.def("edge_convolve", &edge_convolve, array("planes"), array("taps"), array("out"));
     m.def("edge_judge", &edge_judge, array("frames"), array("label"), array("near"), array("far"),
           array("sigma"), "constants"_a, "tau2"_a, "sharp"_a, array("change"), array("error"),

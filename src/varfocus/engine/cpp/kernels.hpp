@@ -464,6 +464,9 @@ struct Kernels {
     void (*edge_judge)(const EdgePatch& patch, float tau2, float sharp, float* change, float* error,
                        float* colour);
     void (*edge_plain_error)(const EdgePatch& patch, float tau2, float* error);
+    // The closest pixel of a mask (H, W), within reach; of equals the one of the highest rank.
+    void (*closest)(const std::uint8_t* mask, const float* rank, int reach, Size size,
+                    float* distance, std::int64_t* place, int threads);
     // planes, out: (count, H, W); an odd number of taps.
     void (*edge_convolve)(const float* planes, int count, const float* taps, int taps_count,
                           float* out, Size size);

@@ -7,6 +7,7 @@ namespace VARFOCUS_SET {
 
 void enter_admm(Kernels& table);
 void enter_cells(Kernels& table);
+void enter_closest(Kernels& table);
 void enter_cosine(Kernels& table);
 void enter_edges(Kernels& table);
 void enter_energy(Kernels& table);
@@ -29,6 +30,7 @@ void enter_warp(Kernels& table);
 void enter_all(Kernels& table) {
     enter_admm(table);
     enter_cells(table);
+    enter_closest(table);
     enter_cosine(table);
     enter_edges(table);
     enter_energy(table);
