@@ -35,7 +35,7 @@ CORRELATION_AREA = 150.0
 """Pixels that err together where nothing is known about the stack: n times the variance of the mean
 over n pixels, over that of one pixel."""
 
-AREA_OF_A_NAT = 800.0
+AREA_OF_A_NAT = 630.0
 """The same at a well of one nat in an image of 320×320 pixels, for method robust; fitted by
 benchmarks/fit_uncertainty.py."""
 
