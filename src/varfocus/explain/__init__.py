@@ -3,6 +3,7 @@
 from varfocus.explain.fill import continued
 from varfocus.explain.lens import Lens, learn_lens, unit_coordinate
 from varfocus.explain.occlusion import Order, order_of
+from varfocus.explain.overlooked import overlooked, unexplained
 from varfocus.explain.reblur import (
     gate,
     gate_at,
@@ -27,9 +28,11 @@ __all__ = [
     "misfit",
     "noise_of",
     "order_of",
+    "overlooked",
     "pictures",
     "reblur",
     "sharp_picture",
+    "unexplained",
     "unit_coordinate",
     "vote",
     "wells",

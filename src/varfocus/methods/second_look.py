@@ -13,9 +13,10 @@ stack is looked at in a size of at most a hundred thousand pixels or so:
    from what explains the frames.
 
 Where the two answers, of step 1 and of step 5, differ, the one that explains the frames better
-counts. If they hardly do, the stack needs no second look and nothing changes. Else evidence counts
-in full size only around the chosen depth: `varfocus.energy.confine`. All that has the size of the
-image stays local, so tiles and bands change nothing.
+counts. If they hardly do, the stack needs no second look and nothing changes. Else thin near things
+that both overlook are added (`varfocus.explain.overlooked`), and evidence counts in full size only
+around the chosen depth: `varfocus.energy.confine`. All that has the size of the image stays local,
+so tiles and bands change nothing.
 """
 
 from __future__ import annotations
@@ -285,6 +286,7 @@ class _Small:
 
     def __init__(self, stack: FocusStack, params: Params) -> None:
         front, self.model = front_and_model(stack, params, Whole(stack.shape))
+        self.stack = stack
         self.params = RobustParams()  # what is smooth here does not depend on taste
         self.axis = self.model.coordinate
         frames = np.stack([np.asarray(stack.read(k), np.float32) for k in range(len(stack))])
@@ -319,6 +321,8 @@ class _Small:
             if believed and share >= CONTRADICTED[lens.rim]:
                 nearest = agreed(order, self.near_end([first, joined]))
                 trust = explain.gate_at(G, self.label(chosen))
+                chosen, things = self.with_overlooked(chosen, first, lens, nearest)
+                trust[things] = 1.0  # where G is no judge
                 low = ndimage.minimum_filter(chosen, 3, mode="nearest")
                 high = ndimage.maximum_filter(chosen, 3, mode="nearest")
                 return Look(lens, share, True, low, high, chosen, trust, 1, nearest)
@@ -382,6 +386,21 @@ class _Small:
         kept = differ & (misfits[0] < np.float32(clearly) * misfits[1])
         share = float((differ & ~kept).mean())
         return np.where(kept, first, second), share
+
+    def with_overlooked(
+        self, index: Float, contrast: Float, lens: Lens, near: End | None
+    ) -> tuple[Float, Mask]:
+        """Return a depth with the near things that it overlooks, and which pixels these are."""
+        left = explain.unexplained(self.channels(), index, self.axis, lens)
+        return explain.overlooked(left, index, contrast, self.axis, lens, near)
+
+    def channels(self) -> list[Float]:
+        """Return the frames ``(n, H, W)`` of every channel."""
+        n, count = len(self.frames), self.stack.channels
+        if count == 1:
+            return [self.frames]
+        frames = [np.asarray(self.stack.read(k), np.float32) for k in range(n)]
+        return [np.stack([frame[..., c] for frame in frames]) for c in range(count)]
 
     def filled(self, index: Float, lens: Lens) -> Float:
         """Return the depth, where little speaks continued from what explains the frames."""
