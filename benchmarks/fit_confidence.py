@@ -1,9 +1,10 @@
-"""Fit the weights of the confidence by logistic regression on simulated scenes.
+"""Fit the weights of the confidence to how often depths are right, every scene counting alike.
 
 Prints w_M, w_f, w_0 for `varfocus.products.CONFIDENCE_WEIGHTS`, and how well they hold on seeds
-they were not fitted to:
+they were not fitted to; with --scenes also fitted to pictures with depth, or stacks with truth, of
+the split "dev" (docs/lenses.md):
 
-    python benchmarks/fit_confidence.py [method ...]
+    python benchmarks/fit_confidence.py [method ...] [--scenes FOLDER ...]
 
 or, from pictures with depth, or stacks with truth, of the split "dev" (docs/lenses.md),
 `varfocus.depth.LOST` and `QUIET`:
@@ -26,6 +27,7 @@ from varfocus.methods import paper
 from varfocus.params import Params
 from varfocus.products import CONFIDENCE_WEIGHTS
 from varfocus.simulation import SCENES, SHAPES, simulate
+from varfocus.stack import FocusStack
 from varfocus.studies import metrics
 from varfocus.studies.evaluation.case import Scene
 from varfocus.studies.evaluation.folders import folder_scene, stack_folders
@@ -38,33 +40,39 @@ SEEDS = {"fit": (0, 1), "check": (2,)}
 
 
 def observations(method: str, seeds: tuple[int, ...]) -> list[tuple[np.ndarray, ...]]:
-    """Return M, f, index and truth of every scene."""
-    seen = []
-    for name in (*SHAPES, *SCENES):
-        for seed in seeds:
-            scene = simulate(name, shape=(192, 240), n=15 + 6 * seed, seed=seed)
-            params = paper.fitting_degree(scene.stack, Params.from_keywords(method))[0]
-            found = pipeline.estimate(scene.stack, params)
-            flat = depth.flatness(found.index)
-            seen.append((found.margin, flat, found.index, scene.truth_index))
-    return seen
+    """Return M, f, what speaks, index and truth of every scene of our own."""
+    return [
+        observed(method, scene.stack, scene.truth_index)
+        for name in (*SHAPES, *SCENES)
+        for seed in seeds
+        for scene in [simulate(name, shape=(192, 240), n=15 + 6 * seed, seed=seed)]
+    ]
+
+
+def observed(method: str, stack: FocusStack, truth: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return M, f, what is left where little speaks, index and truth of a stack."""
+    params = paper.fitting_degree(stack, Params.from_keywords(method))[0]
+    found = pipeline.estimate(stack, params)
+    left = np.ones(truth.shape) if found.heard is None else found.heard
+    return found.margin, depth.flatness(found.index), left, found.index, truth
 
 
 def fit(seen: list[tuple[np.ndarray, ...]]) -> np.ndarray:
     """Return the weights that make the observed errors most likely; every scene counts alike."""
-    features, right, weight = [], [], []
-    for M, f, index, truth in seen:
+    features, speaks, right, weight = [], [], [], []
+    for M, f, left, index, truth in seen:
         known = np.isfinite(truth)
         features.append(np.stack([M[known], f[known], np.ones(known.sum())], axis=1))
+        speaks.append(left[known])
         right.append(np.abs(index - truth)[known] <= 1.0)
         weight.append(np.full(known.sum(), 1.0 / known.sum()))
-    x, y, w = np.concatenate(features), np.concatenate(right), np.concatenate(weight)
-    sign = np.where(y, -1.0, 1.0)
+    x, h, y, w = (np.concatenate(each) for each in (features, speaks, right, weight))
 
     def loss(weights: np.ndarray) -> float:
-        return float(np.sum(w * np.logaddexp(0, sign * (x @ weights))))
+        p = np.clip(h / (1.0 + np.exp(-(x @ weights))), 1e-6, 1.0 - 1e-6)
+        return -float(np.sum(w * np.where(y, np.log(p), np.log1p(-p))))
 
-    return np.asarray(minimize(loss, np.zeros(3), method="BFGS").x)
+    return np.asarray(minimize(loss, np.ones(3), method="Nelder-Mead").x)
 
 
 def scenes(folder: Path) -> list[Scene]:
@@ -114,12 +122,16 @@ def main() -> None:
     if sys.argv[1:2] == ["--evidence"]:
         fit_evidence([Path(folder) for folder in sys.argv[2:]])
         return
-    for method in sys.argv[1:] or ("robust", "paper", "classic"):
+    given = sys.argv[1:]
+    cut = given.index("--scenes") if "--scenes" in given else len(given)
+    others = [scene.make(0) for folder in given[cut + 1 :] for scene in scenes(Path(folder))]
+    for method in given[:cut] or ("robust", "paper", "classic"):
         seen = observations(method, SEEDS["fit"])
+        seen += [observed(method, case.stack, case.truth) for case in others]
         weights = fit(seen)
         print(method, np.round(weights, 2))
-        for M, f, index, truth in observations(method, SEEDS["check"]):
-            confidence = depth.confidence(M, f, tuple(weights))
+        for M, f, left, index, truth in observations(method, SEEDS["check"]):
+            confidence = depth.confidence(M, f, tuple(weights)) * left
             curve = metrics.sparsification(confidence, index, truth)
             calibration = metrics.reliability(confidence, index, truth).expected_error
             kept = np.interp(0.2, curve.dropped, curve.rmse)

@@ -114,7 +114,7 @@ class EdgeConstants:
     layer_step: float = 0.4
     sharp: float = 1.0
     robust: float = 36.0
-    occlusion: float = 0.625
+    occlusion: float = 0.64
     direction: float = 0.85
     hopeless: float = 0.85
     earned: float = 6.0
