@@ -252,7 +252,7 @@ def test_tiles_give_what_the_whole_image_gives(method, measure, tilted, tmp_path
     if not engine.in_use():
         pytest.skip("tiles need the engine")
     stack = FocusStack.from_array(np.tile(tilted[0], (1, 3, 3)))
-    few = {"robust": {"edges": "off", "refinement": 8}, "paper": {"degree": 5, "iterations": 20}}
+    few = {"robust": {"edges": "off"}, "paper": {"degree": 5, "iterations": 20}}
     choice = few.get(method, {}) | {"align": "none", "measure": measure}
     params = Params.from_keywords(method, **choice)
     tiled = in_small_tiles(stack, params, tmp_path, side=64)
