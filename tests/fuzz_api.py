@@ -45,7 +45,7 @@ from varfocus.surface.measure import height_parameters, level, profile
 SECONDS = 300
 """Time for one case, on a machine that may be busy with other things."""
 
-SLOW = {"iterations": 12, "refinement": 12, "bregman": 1, "front": 9, "threads": 3}
+SLOW = {"iterations": 12, "bregman": 1, "front": 9, "threads": 3}
 """Parameters that only prolong the work, and how large they get here."""
 
 METHODS = ("robust", "paper", "classic", "auto")
@@ -130,7 +130,7 @@ def parameters(rng: Dice) -> tuple[str, dict[str, Any]]:
     hints = {n: h for stage in stages for n, h in hints_of(STAGES[stage]).items()}
     names = rng.permutation(sorted(hints))[: int(rng.integers(0, 6))]
     values = {str(name): value_for(rng, str(name), hints[str(name)]) for name in names}
-    for name in ("iterations", "refinement"):
+    for name in ("iterations",):
         if name in hints and name not in values:
             values[name] = int(rng.integers(1, SLOW[name]))
     values.pop("mask", None)

@@ -393,7 +393,7 @@ def doubtful(share: float) -> list[str]:
     if share >= 0.5:
         return []
     return [
-        f"the depth of {1.0 - share:.0%} of the pixels has no support beyond noise: they follow  "
+        f"the depth of {1.0 - share:.0%} of the pixels has no support beyond noise: they follow "
         'their neighbours. unknown="nan" marks them.'
     ]
 
