@@ -52,7 +52,7 @@ CASES = [
     (frames(20, 3648, 5472), "16GB", "robust", False),
     (frames(20, 3648, 5472), "1GB", "robust", True),
     (frames(10, 3648, 5472, 1), "4GB", "robust", True),
-    (frames(10, 3648, 5472, 1), "6GB", "robust", False),
+    (frames(10, 3648, 5472, 1), "8GB", "robust", False),
     (frames(12, 1000, 1500), "1GB", "robust", False),
     (frames(12, 1000, 1500), "300MB", "paper", False),
     (frames(100, 2000, 3000), "2GB", "robust", True),

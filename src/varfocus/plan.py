@@ -39,7 +39,7 @@ from varfocus.params import (
 )
 from varfocus.stack import DECODED_AHEAD, FocusStack
 
-BYTES_PER_PIXEL = {"paper": 130, "classic": 60, "robust": 94}
+BYTES_PER_PIXEL = {"paper": 130, "classic": 60, "robust": 190}
 """Working memory of each method beyond the frames."""
 
 ARRAY_CODE_BYTES, TGV_BYTES = 90, 260
