@@ -169,7 +169,7 @@ def solve(
     )
     start = found.start()
     passes.end()
-    index = _refined(found.term(), model, start, weight, chosen, canvas, progress)
+    index, strength = _refined(found.term(), model, start, weight, chosen, canvas, progress)
     if chosen.edges != "off":
         settle(index, weight, chosen.cut * model.peak_width)
         canvas.release()
@@ -219,6 +219,7 @@ def solve(
         | {
             "reblur": None if prepared.look is None else prepared.look.describe(),
             "edges": about_edges,
+            "refinement": {"median_strength": round(strength, 2)},
         },
         unmixed=None if sharpened is None else sharpened.unmixed,
     )
@@ -282,8 +283,8 @@ def _refined(
     params: RobustParams,
     canvas: Canvas,
     progress: Progress,
-) -> Float:
-    """Refine a start in labels; return the depth in frames."""
+) -> tuple[Float, float]:
+    """Refine a start in labels; return the depth in frames, and the median strength."""
     size, total = label.size, len(smoothness.STRENGTHS) + 1
     passes = _Passes(canvas, progress)
     passes.begin("refining", total)
@@ -315,18 +316,19 @@ def _refined(
         maps.append(*canvas.map("refining", tgv.REACH + 1, smoother))
         passes.done()
 
-    def best(tile: Tile, _: Progress) -> tuple[Float]:
+    def best(tile: Tile, _: Progress) -> tuple[Float, Float]:
         parts = [each[tile.outer] for each in maps]
         around = tgv.parabolas(data(tile), parts[0], model.peak_width)
         number = detail.strength(around, parts, model.peak_width, params.smoothness)
-        return (detail.mixed(parts, number),)
+        return detail.mixed(parts, number), number + np.float32(1.0)
 
-    (index,) = canvas.map("refining", detail.REACH, best)
+    index, number = canvas.map("refining", detail.REACH, best)
     passes.end()
-    canvas.drop(jump, *maps)
+    usual = float(np.interp(canvas.median(number) - 1.0, range(len(maps)), smoothness.STRENGTHS))
+    canvas.drop(jump, number, *maps)
     if isinstance(term, WindowTerm):
         canvas.drop(term.samples, term.scale, term.base)
-    return index
+    return index, params.smoothness * usual
 
 
 def _window_term(term: VolumeTerm | WindowTerm, tile: Tile) -> WindowTerm:
