@@ -37,15 +37,14 @@ def solved(parts, held, bent, sigma, iterations=6000):
     return state, float(energy + (bent * np.abs(E(state.v))).sum())
 
 
-def test_the_iteration_reaches_the_minimum_of_a_linear_program(rng):
-    # With h tiny and m far away the data are a linear force: the bound problem has a known value.
+def test_the_iteration_reaches_the_minimum(rng):
     m, h = rng.normal(5, 1, (5, 6)).astype(np.float32), rng.uniform(0.5, 2, (5, 6))
     parts = tgv.Parabolas(m, h.astype(np.float32))
     weight, tear = np.ones((5, 6), np.float32), rng.uniform(0.1, 1, (2, 5, 6)).astype(np.float32)
     held, bent = tgv.prices(weight, tear)
     held, bent = 0.6 * held, 0.9 * bent
     state, energy = solved(parts, held, bent, 0.7)
-    # The best d and v for |d − d*| ≤ 0 given d: v is a linear program of its own.
+    # Given d, the best v is the solution of a linear program.
     slopes = linear_slopes(state.d, held, bent)
     ours = (held * np.abs(K(state.d) - state.v)).sum() + (bent * np.abs(E(state.v))).sum()
     assert ours <= slopes + 1e-3

@@ -82,7 +82,7 @@ void move_v_y(const float* VARFOCUS_RESTRICT p, const float* VARFOCUS_RESTRICT q
     for (int x = 1; x < width; ++x) move(x, shear[x - 1]);
 }
 
-// p ← bounded(p + σ(upper − lower − v)) of links between two rows, or of a row and itself shifted.
+// p ← bounded(p + σ(to − from − v)) of links between two rows, or of a row and itself shifted.
 void move_p(const float* VARFOCUS_RESTRICT from, const float* VARFOCUS_RESTRICT to,
             const float* VARFOCUS_RESTRICT v, const float* VARFOCUS_RESTRICT held, float sigma,
             int width, float* VARFOCUS_RESTRICT p) {
