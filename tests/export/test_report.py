@@ -14,7 +14,7 @@ from command_line import files_below, varfocus, write_frames
 from result_folders import result_of, with_maps
 from varfocus import curve
 from varfocus.contrast import box_mean, mlap
-from varfocus.curve import coordinate
+from varfocus.curve import coordinate, templates
 from varfocus.export import report
 from varfocus.export.charts import Series, chart, ticks
 from varfocus.export.evidence import Place, contrast_curves, telling_places
@@ -229,7 +229,9 @@ def test_the_model_of_a_peak_is_at_the_chosen_depth_and_follows_it(scene):
     stack = scene.stack
     index = scene.truth_index.astype(np.float32)
     # The simulated camera's blur is symmetric in the reciprocal of the distance.
-    findings = {"coordinate": "reciprocal", "peak_width_frames": 2.0, "exponents": [3.0]}
+    t = np.linspace(0.0, 11.0, 45)
+    peak = [t.tolist(), templates.formula(t, 3.0, 2.0).tolist()]
+    findings = {"coordinate": "reciprocal", "peak": peak}
     places = [Place("sure", x, 20) for x in range(10, 60, 5)]
     found = contrast_curves(stack, Params("robust"), index, places, findings)
     likeness = []

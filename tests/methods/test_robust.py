@@ -11,6 +11,7 @@ from varfocus import FocusStack, reconstruct, simulate
 from varfocus.contrast import gradient_energy, jump_weight
 from varfocus.curve import coordinate
 from varfocus.curve.likelihood import Model
+from varfocus.curve.peaks import Peaks
 from varfocus.curve.templates import Bank
 from varfocus.depth import physical_error
 from varfocus.energy.operators import K, norm_21
@@ -164,7 +165,7 @@ def test_nothing_but_noise_is_unknown(rng):
 
 def test_faint_peaks_are_weakened_beside_strong_ones():
     bank = Bank(coordinate.frames(11), 2.0, np.array([1.0]), 0.1)
-    ends = end_labels(Model(bank.coordinate, (bank,), (1.0,), 41, 1.0))
+    ends = end_labels(Model(bank.coordinate, (Peaks.of_formula(bank),), (1.0,), 41, 1.0))
     strength = np.full((9, 30), 0.01, np.float32)
     strength[:, :2] = 1.0
     lost = overshadowed(strength)

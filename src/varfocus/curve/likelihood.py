@@ -1,7 +1,7 @@
 r"""How unlikely each depth is at each pixel, given its contrast over all frames.
 
 At every scale the contrast curve F of a pixel is matched with the templates of
-`templates`. With v = F − mean_k F, s² = ‖v‖² and S_l what the best template at label l
+`peaks`. With v = F − mean_k F, s² = ‖v‖² and S_l what the best template at label l
 explains,
 
 .. math:: C_l = \sum_\text{scales} \log\frac{s^2 - S_l + e}{s^2 + e},
@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import engine
-from varfocus.curve import coordinate, templates
+from varfocus.curve import coordinate, peaks, templates
 from varfocus.curve.coordinate import Coordinate
-from varfocus.curve.templates import Bank
+from varfocus.curve.peaks import Peaks
 from varfocus.errors import NoContrastError, ParameterError
 
 Float = NDArray[np.float32]
@@ -57,7 +57,7 @@ class Model:
     ----------
     coordinate : Coordinate
         The focus axis in use.
-    banks : tuple of Bank
+    banks : tuple of Peaks
         The templates of each scale.
     noise : tuple of float
         e of each scale.
@@ -68,7 +68,7 @@ class Model:
     """
 
     coordinate: Coordinate
-    banks: tuple[Bank, ...]
+    banks: tuple[Peaks, ...]
     noise: tuple[float, ...]
     labels: int
     depth_of_well: float
@@ -90,9 +90,8 @@ class Model:
         """Return what was learnt about the stack, as plain data."""
         return {
             "coordinate": self.coordinate.name,
-            "exponents": [bank.exponent for bank in self.banks],
-            "misfits": [round(bank.misfit, 5) for bank in self.banks],
             "peak_width_frames": round(self.peak_width, 3),
+            "peak": [np.round(each, 4).tolist() for each in self.banks[-1].typical()],
             "well_nats": round(self.depth_of_well, 4),
         }
 
@@ -140,7 +139,9 @@ def learn(
     samples = [_contrasty(curves(scale, *some)) for scale in range(scales)]
     # The coarsest scale is the least noisy one: it shows best on which axis peaks are symmetric.
     axis = focus_axis(samples[-1], wanted, focus)
-    banks = engine.side_by_side(lambda sample: templates.fit_bank(axis, sample), samples)
+    banks = engine.side_by_side(
+        lambda sample: peaks.learnt(templates.fit_bank(axis, sample), sample), samples
+    )
     count = labels or coordinate.label_count(axis.n, banks[-1].peak_width)
 
     def wells(scale: int) -> tuple[float, Float]:
@@ -212,15 +213,17 @@ def focus_axis(
         assert focus is not None
         known_axis = coordinate.position if wanted == "position" else coordinate.reciprocal
         return known_axis(focus)
-    estimated = templates.choose_axis(templates.candidate_axes(n), v)
+    candidates = templates.candidate_axes(n)
+    estimated = templates.choose_axis(candidates, v)
     if focus is None:
-        return estimated.coordinate
+        return peaks.settled(estimated.coordinate, candidates, v)
     axes = [coordinate.position(focus)]
     if coordinate.one_sign(focus):
         axes.append(coordinate.reciprocal(focus))
     known = templates.choose_axis(axes, v)
-    better = estimated.misfit < KNOWN_IS_BETTER * known.misfit
-    return (estimated if better else known).coordinate
+    if estimated.misfit < KNOWN_IS_BETTER * known.misfit:
+        return peaks.settled(estimated.coordinate, candidates, v)
+    return known.coordinate
 
 
 def noise_level(energy: Float, S: Float) -> float:

@@ -1,4 +1,4 @@
-r"""What a contrast curve looks like around its maximum, learnt from the stack itself.
+r"""What a contrast curve looks like around its maximum, by a formula fitted to the stack.
 
 The template of depth label y and width w is
 
@@ -78,10 +78,6 @@ class Bank:
         width = float(np.exp(np.log(self.widths).mean())) / spacing
         return min(max(width, 0.5), (self.coordinate.n - 1) / 2)
 
-    def templates(self, labels: int) -> Float:
-        """Return the templates at L labels, shape ``(W, L, n)``."""
-        return make_templates(self.coordinate, self.exponent, self.widths, labels)
-
 
 def make_templates(
     axis: Coordinate, exponent: float, widths: NDArray[np.float64], labels: int
@@ -105,11 +101,26 @@ def make_templates(
         A template too narrow to reach any frame beside its own works like any other; one that is
         constant over all frames is zero.
     """
-    x, y = axis.x, axis.at(label_frames(axis.n, labels))
-    squared = ((x[None, :] - y[:, None]) ** 2)[None] / (exponent * widths[:, None, None] ** 2)
-    raw = (1.0 + squared) ** -exponent
-    raw -= raw.mean(axis=2, keepdims=True)
-    norm = np.linalg.norm(raw, axis=2, keepdims=True)
+    away = distances(axis, labels)
+    return normalised(np.stack([formula(away, exponent, float(width)) for width in widths]))
+
+
+def distances(axis: Coordinate, labels: int) -> NDArray[np.float64]:
+    r"""Return \|x_k − y_l\|, shape ``(L, n)``, of L depths that are evenly spaced in frames."""
+    away: NDArray[np.float64] = np.abs(axis.x - axis.at(label_frames(axis.n, labels))[:, None])
+    return away
+
+
+def formula(distance: NDArray[np.float64], exponent: float, width: float) -> NDArray[np.float64]:
+    """Return (1 + t²/(p w²))^−p at distances t from the middle of a peak."""
+    height: NDArray[np.float64] = (1.0 + distance**2 / (exponent * width**2)) ** -exponent
+    return height
+
+
+def normalised(raw: NDArray[np.float64]) -> Float:
+    """Return templates ``(…, n)`` without their mean, scaled to unit norm; of a constant, zero."""
+    raw = raw - raw.mean(axis=-1, keepdims=True)
+    norm = np.linalg.norm(raw, axis=-1, keepdims=True)
     return (raw / np.where(norm > 1e-12, norm, np.inf)).astype(np.float32)
 
 
@@ -298,13 +309,16 @@ def _common_widths(
 
 
 def candidate_axes(n: int) -> list[Coordinate]:
-    """Return the axes to choose from when no focus positions are known."""
-    curved = [
-        coordinate.hyperbolic(n, kappa, mirrored=mirrored)
-        for kappa in coordinate.KAPPAS
-        for mirrored in (False, True)
-    ]
-    return [coordinate.frames(n), *curved]
+    """Return the axes to choose from when no focus positions are known.
+
+    Neighbours are alike: from frames at equal steps of distance with the last one nearest to those
+    with the first one nearest, frames at equal steps of blur in the middle.
+    """
+    mirrored, plain = (
+        [coordinate.hyperbolic(n, kappa, mirrored=turned) for kappa in coordinate.KAPPAS]
+        for turned in (True, False)
+    )
+    return [*mirrored[::-1], coordinate.frames(n), *plain]
 
 
 def choose_axis(axes: Sequence[Coordinate], v: Float) -> Bank:
@@ -324,8 +338,10 @@ def choose_axis(axes: Sequence[Coordinate], v: Float) -> Bank:
     """
     groups: list[tuple[Coordinate, ...]] = []
     for axis in axes:
-        if groups and len(groups[-1]) == 1 and np.array_equal(axis.x, -groups[-1][0].x[::-1]):
-            groups[-1] += (axis,)
+        for i, group in enumerate(groups):
+            if len(group) == 1 and np.array_equal(axis.x, -group[0].x[::-1]):
+                groups[i] = (*group, axis)
+                break
         else:
             groups.append((axis,))
     fits = engine.side_by_side(lambda group: _fit_banks(group, v, FEW_EXPONENTS, 3), groups)

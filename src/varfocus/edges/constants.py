@@ -73,7 +73,9 @@ class EdgeConstants:
         τ² of the judge in units of the noise.
     occlusion : float
         The stage runs if rendering with occlusion leaves at most this share of the error without,
-        noise apart,
+        noise apart;
+    plausible, gained : float
+        or at most this share, if what it takes away is at least so many times the noise;
     direction : float
         and at most this share of what is left with the other end as the near one.
     hopeless : float
@@ -114,7 +116,9 @@ class EdgeConstants:
     layer_step: float = 0.4
     sharp: float = 1.0
     robust: float = 36.0
-    occlusion: float = 0.64
+    occlusion: float = 0.60
+    plausible: float = 0.72
+    gained: float = 1.5
     direction: float = 0.85
     hopeless: float = 0.85
     earned: float = 6.0

@@ -202,11 +202,11 @@ def _model(
         x = curve.index_to_x(k, n).astype(np.float32)
         value = curve.evaluate(np.repeat(a, len(k), axis=2), x[None])[0]
         return np.stack([k, np.asarray(value, np.float64)], axis=1)
-    width, exponents = findings.get("peak_width_frames"), findings.get("exponents")
-    if not isinstance(width, float) or not isinstance(exponents, list):
+    peak = findings.get("peak")
+    if not isinstance(peak, list):
         return None
     axis = coordinate.by_name(str(findings.get("coordinate", "frames")), n, focus)
-    return np.stack([k, _peak(contrast, chosen, k, axis, width, float(exponents[-1]))], axis=1)
+    return np.stack([k, _peak(contrast, chosen, k, axis, peak)], axis=1)
 
 
 def _peak(
@@ -214,24 +214,23 @@ def _peak(
     chosen: float,
     k: NDArray[np.float64],
     axis: Coordinate,
-    width: float,
-    exponent: float,
+    peak: list[list[float]],
 ) -> NDArray[np.float64]:
     """Return offset and positive multiple of the learnt peak at the chosen depth that fit best.
 
-    The peak is symmetric on the learnt axis. Its width, in frames, may differ from the stack's
-    typical one by a factor of two.
+    The peak is symmetric on the learnt axis, its heights given at distances in frames. It may be up
+    to twice as wide as the stack's typical one, or half as wide.
     """
     spacing = float(np.median(np.abs(np.diff(axis.x))))
     centre = float(axis.at(np.array([chosen]))[0])
+    t, s = (np.array(each, np.float64) for each in peak)
 
     def shape(x: NDArray[np.float64], w: float) -> NDArray[np.float64]:
-        squared = ((x - centre) / (w * spacing)) ** 2
-        peak: NDArray[np.float64] = (1.0 + squared / exponent) ** -exponent
-        return peak
+        height: NDArray[np.float64] = np.interp(np.abs(x - centre) / (w * spacing), t, s)
+        return height
 
     best, least = np.full(len(k), float(contrast.mean())), np.inf
-    for w in width * np.geomspace(0.5, 2.0, 13):
+    for w in np.geomspace(0.5, 2.0, 13):
         terms = np.stack([shape(axis.x, w), np.ones(len(contrast))], axis=1)
         (gain, offset), *_ = np.linalg.lstsq(terms, contrast.astype(np.float64), rcond=None)
         misfit = float(np.sum((terms @ (gain, offset) - contrast) ** 2))

@@ -29,8 +29,9 @@ Float = NDArray[np.float32]
 Empty: TypeAlias = Callable[..., NDArray[Any]]
 """Makes an array of a shape and a number type, its content arbitrary: `numpy.empty`, or alike."""
 
-TEMPLATE_ERROR = 2e-5
-"""How far templates may be off, in their norm, to be combinations of fewer curves."""
+TEMPLATE_ERROR = 5e-4
+"""How far templates may be off, in their norm, to be combinations of fewer curves: as far as
+contrast itself is, which is kept with 10 bits."""
 
 FEWEST_FRAMES = 48
 """With fewer frames, templates are not worth combining from other curves."""
