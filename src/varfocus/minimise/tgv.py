@@ -233,7 +233,7 @@ def smoothed(
     d : ndarray of shape (H, W), float32
         In frames.
     jump : ndarray of shape (2, H, W), float32
-        Kd − v.
+        Kd − v, zero where there is no link.
     """
     levels = [(parabolas(data, d, unit), d, weight, tear)]
     for _ in ITERATIONS[1:]:
@@ -252,7 +252,9 @@ def smoothed(
         state = state.bounded(held, bent)
         state = iterate(parts, held, bent, state, sigma, ITERATIONS[level])
         correction = state.d - guess
-    return data.clip(state.d), K(state.d) - state.v
+    jump = K(state.d) - state.v
+    jump[0, :, -1] = jump[1, -1] = 0.0
+    return data.clip(state.d), jump
 
 
 def prices(weight: Float, tear: Float) -> tuple[Float, Float]:
@@ -294,7 +296,7 @@ def halved_links(tear: Float) -> Float:
 def _halved_across(tear: Float) -> Float:
     (height, width), (tall, wide) = tear.shape, (side % 2 for side in tear.shape)
     # A pixel is made of two along an even side, of three along an odd one.
-    padded = np.pad(tear, ((tall, tall), (wide, 2)), constant_values=1.0)
+    padded = np.pad(tear[:, :-1], ((tall, tall), (wide, 3)), constant_values=1.0)
     rows = _least(padded, 2 + tall, (height + 1) // 2)
     return _least(rows.T, 3 + wide, (width + 1) // 2).T
 
