@@ -1,5 +1,6 @@
 """The kernels of the minimisers against their array code."""
 
+import contextlib
 from unittest import mock
 
 import numpy as np
@@ -44,6 +45,24 @@ def test_halve(seed, shape, planes, count):
         fast = halve(fine)
     with engine.switched_off():
         np.testing.assert_allclose(fast, halve(fine), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(8, 10), (7, 10), (9, 11), (1, 3)])
+@pytest.mark.parametrize("on", [True, False])
+def test_half_the_size_can_be_turned_and_keeps_slopes(shape, on):
+    planes = curves(3, 1, shape)
+    with contextlib.nullcontext() if on else engine.switched_off():
+        small = halve(planes)
+        for turn in (
+            lambda a: a[:, ::-1],
+            lambda a: a[:, :, ::-1],
+            lambda a: a.transpose(0, 2, 1),
+        ):
+            back = turn(halve(np.ascontiguousarray(turn(planes))))
+            np.testing.assert_allclose(back, small, rtol=1e-6, atol=1e-6)
+        slope = halve(np.arange(shape[1], dtype=np.float32) * np.ones((1, *shape), np.float32))
+    places = np.arange(slope.shape[2]) * 2 + (0.5 if shape[1] % 2 == 0 else 0.0)
+    np.testing.assert_allclose(slope[:, :, 1:-1], (places * np.ones(slope.shape))[:, :, 1:-1])
 
 
 @given(seeds, shapes, degrees, threads)

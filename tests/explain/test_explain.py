@@ -183,3 +183,15 @@ def test_jumps_lie_on_edges_of_the_picture():
     steepest = np.abs(np.diff(filled, axis=1)).argmax(axis=1)
     assert ((steepest >= 28) & (steepest <= 30)).all()
     assert np.abs(filled - truth)[:, np.r_[:28, 32:60]].max() < 0.5
+
+
+@pytest.mark.parametrize("shape", [(48, 64), (45, 63), (46, 61)])
+@pytest.mark.parametrize("turn", [np.flipud, np.fliplr])
+def test_depth_is_continued_alike_in_turned_images(shape, turn, rng):
+    """But for lengths of gradients, which pair each pixel with its right and lower neighbour."""
+    y, x = (np.arange(side, dtype=np.float32) - 0.5 * (side - 1) for side in shape)
+    index = 5.0 + 0.05 * x + 0.003 * y[:, None] ** 2
+    weight = np.ones(shape, np.float32)
+    weight[14:-14, 18:-18] = 0.0  # symmetric
+    found = turn(continued(turn(index).copy(), weight, np.ones_like(index), 2.0))
+    np.testing.assert_allclose(found, continued(index, weight, np.ones_like(index), 2.0), atol=0.1)

@@ -8,7 +8,7 @@ from varfocus import explain
 from varfocus.curve import coordinate
 from varfocus.explain import Lens
 from varfocus.explain.lens import blurred
-from varfocus.explain.occlusion import drawn
+from varfocus.explain.occlusion import drawn, thinned
 from varfocus.methods.second_look import agreed
 
 N = 9
@@ -105,3 +105,13 @@ def test_without_a_jump_nothing_is_told(texture):
 )
 def test_in_doubt_both_signs_must_agree(errors, share, outlines, near):
     assert agreed(explain.Order(errors, share), outlines) == near
+
+
+@pytest.mark.parametrize("shape", [(12, 16), (11, 16), (12, 15), (11, 13)])
+@pytest.mark.parametrize("turn", [np.flipud, np.fliplr, np.transpose])
+def test_half_of_the_pixels_have_depths_that_there_are_however_turned(shape, turn, rng):
+    index = rng.integers(0, 4, shape).astype(np.float32)  # many alike
+    small = thinned(index)
+    assert small.shape == tuple((side + 1) // 2 for side in shape)
+    assert np.isin(small, index).all()
+    np.testing.assert_array_equal(turn(thinned(turn(index))), small)

@@ -86,6 +86,16 @@ def test_neither_gain_nor_unit_of_depth_matters(rng):
     )
 
 
+@pytest.mark.parametrize("shape", [(80, 96), (77, 95), (82, 99), (84, 93)])
+@pytest.mark.parametrize("turn", [np.flipud, np.fliplr, np.transpose])
+def test_flips_and_transposition_change_nothing(rng, shape, turn):
+    m = texture(rng, shape, 2.0, 0.1)
+    parts, maps = data(m), smoothed(m)
+    turned = Parabolas(*(np.ascontiguousarray(turn(each)) for each in (parts.m, parts.h)))
+    found = detail.strength(turned, [turn(each) for each in maps], UNIT)
+    np.testing.assert_allclose(turn(found), detail.strength(parts, maps, UNIT), atol=1e-4)
+
+
 def test_a_fractional_number_lies_between_two_maps():
     maps = [np.full((2, 3), value, np.float32) for value in (1.0, 3.0, 9.0)]
     number = np.array([[0.0, 0.5, 1.0], [1.5, 2.0, 0.25]], np.float32)

@@ -8,7 +8,7 @@ from ghosts import ghostly_scene
 from varfocus import engine, reconstruct, simulate
 from varfocus.canvas import InTiles, Whole
 from varfocus.canvas.scratch import Scratch
-from varfocus.methods.second_look import reduced, reduction, spread
+from varfocus.methods.second_look import place_in, reduced, reduction, spread
 from varfocus.simulation import Camera
 from varfocus.stack import FocusStack
 from varfocus.studies.metrics import jump_distance
@@ -101,3 +101,38 @@ def test_wires_in_front_of_a_texture_are_seen_through_a_round_aperture():
     assert 0.05 < wires.mean() < 0.2
     assert np.mean(np.abs(result.index - truth)[wires] < 1.5) > 0.7
     assert error(result, truth) < 1.0
+
+
+TURNS = {
+    "mirrored": lambda maps: maps[..., ::-1],
+    "upside down": lambda maps: maps[..., ::-1, :],
+    "transposed": lambda maps: np.swapaxes(maps, -1, -2),
+}
+
+
+@pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
+@pytest.mark.parametrize("shape", [(64, 72), (61, 71), (63, 74)])
+@pytest.mark.parametrize("factor", [2, 4])
+def test_a_turned_stack_is_reduced_to_the_same_pixels(rng, turn, shape, factor):
+    frames = rng.integers(0, 256, (3, *shape)).astype(np.uint8)
+
+    def small(frames):
+        stack = FocusStack.from_array(np.ascontiguousarray(frames))
+        some = reduced(stack, [0, 1, 2], factor, Whole(stack.shape))
+        return np.stack([some.read(k) for k in range(3)])
+
+    np.testing.assert_allclose(turn(small(turn(frames))), small(frames), atol=1e-6)
+
+
+@pytest.mark.parametrize("side", [64, 61, 62, 63])
+@pytest.mark.parametrize("factor", [1, 2, 4])
+def test_places_in_the_reduced_size_are_those_of_its_blocks(side, factor):
+    """The same from either end, and the middle of a block's pixels is its number."""
+    count = side // factor
+    place = place_in(slice(0, side), side, factor, count)
+    np.testing.assert_allclose(count - 1 - place[::-1], place)
+    slope = np.arange(side, dtype=np.float32)[None, :, None, None] * np.ones((3, side, side, 1))
+    stack = FocusStack.from_array(slope.astype(np.uint8)[:, :, :, 0])
+    rows = np.asarray(reduced(stack, [0, 1, 2], factor, Whole(stack.shape)).read(0)).squeeze()[:, 0]
+    middles = np.interp(np.arange(count), place[factor:-factor], np.arange(side)[factor:-factor])
+    np.testing.assert_allclose(255 * rows[1:-1], middles[1:-1], atol=1e-3)

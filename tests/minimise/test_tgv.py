@@ -107,13 +107,13 @@ def test_torn_links_let_nothing_through(rng):
     assert np.abs(bled - step).max() > 1.0  # without, it would
 
 
-@pytest.mark.parametrize("shape", [(64, 96), (61, 90)])
+@pytest.mark.parametrize("shape", [(64, 96), (61, 90), (58, 91), (63, 65)])
 def test_flips_and_transposition_change_nothing(rng, shape):
     m = np.cumsum(rng.normal(0, 0.2, shape), axis=1).astype(np.float32)
     m += 10.0 - m.mean()
     h, weight = rng.uniform(0.1, 2, shape).astype(np.float32), rng.uniform(0.2, 1, shape)
     tear = rng.choice([0.01, 1.0], (2, *shape), p=[0.05, 0.95]).astype(np.float32)
-    tear[0, :, -1] = tear[1, -1] = 1.0
+    tear[0, :, -1] = tear[1, -1] = 0.01  # of links that are not there, and do not count
 
     def answer(m, h, weight, tear):
         weight, tear = (np.ascontiguousarray(a, np.float32) for a in (weight, tear))
@@ -123,14 +123,13 @@ def test_flips_and_transposition_change_nothing(rng, shape):
     across, down = tear
     turned = answer(m.T, h.T, weight.T, np.stack([down.T, across.T]))
     np.testing.assert_allclose(turned.T, straight, atol=2e-5)
-    if shape[1] % 4 == 0:  # else the blocks of 2×2 pixels lie elsewhere
-        back = np.concatenate([across[:, -2::-1], across[:, -1:]], axis=1)
-        mirrored = answer(m[:, ::-1], h[:, ::-1], weight[:, ::-1], np.stack([back, down[:, ::-1]]))
-        np.testing.assert_allclose(mirrored[:, ::-1], straight, atol=2e-5)
+    back = np.concatenate([across[:, -2::-1], across[:, -1:]], axis=1)
+    mirrored = answer(m[:, ::-1], h[:, ::-1], weight[:, ::-1], np.stack([back, down[:, ::-1]]))
+    np.testing.assert_allclose(mirrored[:, ::-1], straight, atol=2e-5)
 
 
 def test_coarse_links_are_the_weakest_around(rng):
-    tear = rng.uniform(0.1, 1, (2, 7, 9)).astype(np.float32)
+    tear = rng.uniform(0.1, 1, (2, 8, 10)).astype(np.float32)
     found = tgv.halved_links(tear)
     assert found.shape == (2, 4, 5)
     # Of pixels (1, 1) and (1, 2): rows 2 and 3, links from column 2 to column 5.
@@ -138,8 +137,34 @@ def test_coarse_links_are_the_weakest_around(rng):
     assert found[1, 1, 1] == tear[1, 2:5, 2:4].min()
 
 
-def test_an_answer_depends_on_no_pixel_beyond_its_reach(rng):
-    shape = (40, 3 * tgv.REACH)
+def test_coarse_links_of_odd_sides_are_the_weakest_around(rng):
+    tear = rng.uniform(0.1, 1, (2, 7, 9)).astype(np.float32)
+    found = tgv.halved_links(tear)
+    assert found.shape == (2, 4, 5)
+    # Pixels (1, 1) and (1, 2) are made of rows 1 to 3, and of columns 1 to 3 and 3 to 5.
+    assert found[0, 1, 1] == tear[0, 1:4, 1:5].min()
+    assert found[1, 1, 1] == tear[1, 1:5, 1:4].min()
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 4, 7, 8])
+@pytest.mark.parametrize("linked", [False, True])
+def test_numbers_at_twice_the_size_stay_where_they_are(side, linked):
+    """Linear numbers stay linear inside, whether at pixels or between them, and symmetric."""
+    count = (side + 1) // 2
+    # Where the pixels of half the size lie, and half a pixel on the links.
+    place = 2.0 * np.arange(count) + (0.5 if side % 2 == 0 else 0.0) + linked
+    own = np.arange(side) + (0.5 if linked else 0.0)
+    row = np.float32(place)[None].repeat(3, axis=0)
+    found = tgv.grown(row, (5, side), (False, linked))
+    ends = place[: max(count - linked, 1)]
+    expected = np.clip(own, ends[0], ends[-1])
+    inside = slice(0, max(side - linked, 0))
+    np.testing.assert_allclose(found[:, inside], np.float32(expected)[None, inside].repeat(5, 0))
+
+
+@pytest.mark.parametrize("more", [0, 1, 2, 3])
+def test_an_answer_depends_on_no_pixel_beyond_its_reach(rng, more):
+    shape = (40, 3 * tgv.REACH + more)
     m = rng.uniform(3, 12, shape).astype(np.float32)
     other = m.copy()
     other[:, :64] = rng.uniform(3, 12, (40, 64))

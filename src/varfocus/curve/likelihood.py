@@ -136,16 +136,17 @@ def learn(
         If the coordinate asked for needs focus positions that are not known.
     """
     some, more = grid(shape, FIT_PIXELS), grid(shape, NOISE_PIXELS)
-    samples = [_contrasty(curves(scale, *some)) for scale in range(scales)]
+    samples = [_contrasty(each) for each in _ordered([curves(k, *some) for k in range(scales)])]
     # The coarsest scale is the least noisy one: it shows best on which axis peaks are symmetric.
     axis = focus_axis(samples[-1], wanted, focus)
     banks = engine.side_by_side(
         lambda sample: peaks.learnt(templates.fit_bank(axis, sample), sample), samples
     )
     count = labels or coordinate.label_count(axis.n, banks[-1].peak_width)
+    seen = _ordered([curves(scale, *more) for scale in range(scales)])
 
     def wells(scale: int) -> tuple[float, Float]:
-        v = templates.centred(curves(scale, *more))
+        v = templates.centred(seen[scale])
         energy = np.sum(v * v, axis=0)
         S = templates.explained(banks[scale].templates(count), v)
         noise = noise_level(energy, S)
@@ -250,6 +251,15 @@ def log_ratio(energy: Float, S: Float, noise: float) -> Float:
     np.maximum(S, np.float32(1e-3 * noise), out=S)
     S /= whole
     return np.log(S, out=S)
+
+
+def _ordered(curves: list[Float]) -> list[Float]:
+    """Return the curves of every scale, ``(n, P)``, by energy: in turned images the same order.
+
+    Sums over them are then rounded alike.
+    """
+    order = np.argsort(np.sum(curves[-1] * curves[-1], axis=0), kind="stable")
+    return [each[:, order] for each in curves]
 
 
 def _contrasty(curves: Float) -> Float:

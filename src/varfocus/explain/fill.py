@@ -27,6 +27,8 @@ from scipy import ndimage
 from varfocus import engine
 from varfocus.energy.operators import K, K_adjoint
 from varfocus.engine import explain as kernels
+from varfocus.minimise.primal_dual import halve
+from varfocus.minimise.tgv import grown
 
 Float = NDArray[np.float32]
 
@@ -140,18 +142,11 @@ def _bounded(values: Float, most: Float) -> Float:
 
 
 def halved(image: Float) -> Float:
-    """Return means over 2×2 pixels; an odd last row or column is its own partner."""
-    height, width = image.shape
-    padded = np.pad(image, ((0, height % 2), (0, width % 2)), mode="edge")
-    mean: Float = padded.reshape(padded.shape[0] // 2, 2, padded.shape[1] // 2, 2).mean(axis=(1, 3))
-    return mean
+    """Return an image at half the size: `varfocus.minimise.primal_dual.halve`."""
+    small: Float = halve(np.ascontiguousarray(image)[None])[0]
+    return small
 
 
-def _doubled(image: Float, shape: tuple[int, int]) -> Float:
-    """Return an image at twice its size, cut to a shape; linear between the pixels."""
-    places = [np.clip((np.arange(side) - 0.5) / 2, 0, None) for side in shape]
-    rows, columns = (np.minimum(p, s - 1) for p, s in zip(places, image.shape, strict=True))
-    found: Float = ndimage.map_coordinates(
-        image, np.meshgrid(rows, columns, indexing="ij"), order=1, mode="nearest"
-    )
-    return found
+def _doubled(image: Float, shape: tuple[int, ...]) -> Float:
+    """Return an image at twice its size, linear between the pixels."""
+    return grown(image, shape, (False, False))

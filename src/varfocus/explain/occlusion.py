@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from varfocus.canvas.tiles import spans
 from varfocus.curve.coordinate import Coordinate
 from varfocus.edges import End
 from varfocus.edges.render import convolved
@@ -146,7 +147,7 @@ def order_of(
     Order
         Of the two misfits beside jumps.
     """
-    index, picture = index[::2, ::2], halved(picture)
+    index, picture = thinned(index), halved(picture)
     low, high = extent(index, 1)
     jump = high - low > np.float32(height)
     if not jump.any():
@@ -164,7 +165,7 @@ def order_of(
         np.log1p(np.square(measured - each) * worth).sum(axis=0) for each in (first, last)
     )
     side = max(4, int(np.ceil(CELL * lens.radius)))
-    starts = [np.arange(0, size, side) for size in index.shape]
+    starts = [[part.start for part in spans(size, side)] for size in index.shape]
     cells = np.where(beside, e_last - e_first, 0.0).astype(np.float64)
     for along, start in enumerate(starts):
         cells = np.add.reduceat(cells, start, axis=along)
@@ -173,3 +174,19 @@ def order_of(
         return Order(0.0, 0.0)
     totals = [float(e[beside].sum(dtype=np.float64)) for e in (e_first, e_last)]
     return Order(float(cells.sum()) / error, max(totals) / max(min(totals), 1e-12) - 1.0)
+
+
+def thinned(index: Float) -> Float:
+    """Return depth at half the size, where `halve` puts the pixels; never between two surfaces.
+
+    Along an odd side that is every other pixel. Of two or four that lie around a place it is the
+    one closest to their mean: a surface that has most of them wins. Of equally close ones it is the
+    lowest, whichever way the image is turned.
+    """
+    height, width = index.shape
+    rows = [index[::2]] if height % 2 else [index[::2], index[1::2]]
+    parts = [part[:, first::2] for part in rows for first in range(2 - width % 2)]
+    around = np.sort(np.stack(parts), axis=0)
+    nearest = np.abs(around - around.mean(axis=0)).argmin(axis=0)
+    found: Float = np.take_along_axis(around, nearest[None], axis=0)[0]
+    return found

@@ -75,7 +75,7 @@ def strength(
     Returns
     -------
     ndarray of shape (H, W), float32
-        Number of the map, fractional. Blocks begin at the first pixel.
+        Number of the map, fractional.
     """
     shape = parts.m.shape
     per_unit = np.float32(1.0 / unit)
@@ -122,11 +122,23 @@ def _pairs(values: Float, away: int) -> Blocks:
 
 
 def _sums(values: Float) -> Blocks:
-    """Return sums over blocks, the last ones of what is left."""
-    down, across = (-side % BLOCK for side in values.shape)
-    padded = np.pad(values, ((0, down), (0, across)))
-    blocks = padded.reshape(padded.shape[0] // BLOCK, BLOCK, -1, BLOCK)
-    sums: Blocks = blocks.sum(axis=(1, 3), dtype=np.float64)
+    """Return sums over blocks, which lie symmetric about the middle of the image.
+
+    A pixel between two of them, as there is where a side is odd, counts half in either.
+    """
+    sums = _sums_of_rows(values)
+    return _sums_of_rows(sums.T).T
+
+
+def _sums_of_rows(values: NDArray[np.floating]) -> Blocks:
+    height = values.shape[0]
+    missing = -height % BLOCK
+    sums = np.zeros(((height + missing) // BLOCK, values.shape[1]))
+    starts = {missing // 2, missing - missing // 2}
+    for before in starts:
+        padded = np.pad(values, ((before, missing - before), (0, 0)))
+        sums += padded.reshape(-1, BLOCK, values.shape[1]).sum(axis=1, dtype=np.float64)
+    sums /= len(starts)
     return sums
 
 
@@ -142,7 +154,9 @@ def _smooth(blocks: Blocks, sigma: float, mode: str) -> Blocks:
 def _between(blocks: Blocks, shape: tuple[int, ...]) -> Float:
     """Return values of blocks as those of pixels, linear between the middles of blocks."""
     for axis, side in enumerate(shape):
-        place = np.clip((np.arange(side) + 0.5) / BLOCK - 0.5, 0.0, blocks.shape[axis] - 1)
+        first = 0.5 * (side - BLOCK * blocks.shape[axis])  # where blocks begin
+        place = (np.arange(side) + 0.5 - first) / BLOCK - 0.5
+        place = np.clip(place, 0.0, blocks.shape[axis] - 1)
         low = place.astype(np.intp)
         high = np.minimum(low + 1, blocks.shape[axis] - 1)
         share = (place - low).reshape((-1, 1) if axis == 0 else (1, -1))

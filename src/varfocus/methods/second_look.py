@@ -30,7 +30,6 @@ from scipy import ndimage
 from varfocus import explain
 from varfocus.align.warp import shrink
 from varfocus.canvas import Canvas, Tile, Whole
-from varfocus.canvas.tiles import Box
 from varfocus.contrast import PLAIN_SHARE, jump_weight
 from varfocus.contrast.kernel_scales import decoded
 from varfocus.curve.likelihood import Model, cost_volume
@@ -153,20 +152,20 @@ class Look:
     def confinement(self, model: Model, canvas: Canvas) -> Confinement:
         """Return where costs count in full size, in labels of a model.
 
-        Ranges are those of the closest pixel of the reduced size; depth and trust are linear
-        between. What a pixel of it says of each of f × f pixels counts less: V to the power of 1/f,
-        and β/f.
+        Ranges are those of the closest pixel of the reduced size, or of both; depth and trust are
+        linear between. What a pixel of it says of each of f × f pixels counts less: V to the power
+        of 1/f, and β/f.
         """
         per_label = np.float32(1.0 / model.step)
 
         def work(tile: Tile, _: Progress) -> tuple[Float, ...]:
-            box = tile.outer
-            nearest = [
-                np.minimum(np.arange(part.start, part.stop) // self.factor, side - 1)
-                for part, side in zip(box, self.low.shape, strict=True)
+            places = [
+                place_in(part, whole, self.factor, side)
+                for part, whole, side in zip(tile.outer, canvas.shape, self.low.shape, strict=True)
             ]
-            low, high = (each[np.ix_(*nearest)] * per_label for each in (self.low, self.high))
-            centre, trust = (_between(each, box, self.factor) for each in (self.centre, self.trust))
+            low = _closest(self.low, places, np.minimum) * per_label
+            high = _closest(self.high, places, np.maximum) * per_label
+            centre, trust = (_between(each, places) for each in (self.centre, self.trust))
             return low, high, centre * per_label, trust ** np.float32(1.0 / self.factor)
 
         low, high, centre, trust = canvas.map("second look", 0, work)
@@ -252,7 +251,11 @@ def spread(x: NDArray[np.float64]) -> list[int]:
 
 
 def reduced(stack: FocusStack, numbers: list[int], factor: int, canvas: Canvas) -> FocusStack:
-    """Return some frames of a stack, means over blocks of pixels, as floats in [0, 1]."""
+    """Return some frames of a stack, means over blocks of pixels, as floats in [0, 1].
+
+    The blocks lie in the middle of the image: what is left over is cut off alike on both sides, so
+    blocks may begin in the middle of a pixel, which then counts half in either.
+    """
     height, width = (side // factor for side in stack.shape)
     some = replace(
         stack,
@@ -262,18 +265,20 @@ def reduced(stack: FocusStack, numbers: list[int], factor: int, canvas: Canvas) 
     )
     pixels = np.empty((len(numbers), height, width, stack.channels), np.float32)
     for tile in canvas.tiles():
-        rows, columns = tile.inner
-        part = some.window(rows, columns) if canvas.side else some
-        down = slice(rows.start // factor, min(rows.stop // factor, height))
-        across = slice(columns.start // factor, min(columns.stop // factor, width))
+        (down, rows), (across, columns) = (
+            _blocks(part, side, factor) for part, side in zip(tile.inner, stack.shape, strict=True)
+        )
         if down.start >= down.stop or across.start >= across.stop:
             continue
+        part = some.window(_hull(rows), _hull(columns))
         for k, frame in enumerate(part.ahead()):
             image = frame.reshape(*part.shape, -1)
-            cut = image[
-                : (down.stop - down.start) * factor, : (across.stop - across.start) * factor
+            cuts = [
+                shrink(image[_within(y, rows), _within(x, columns)], factor, stack.scale)
+                for y in rows
+                for x in columns
             ]
-            pixels[k, down, across] = shrink(cut, factor, stack.scale)
+            pixels[k, down, across] = cuts[0] if len(cuts) == 1 else np.mean(cuts, axis=0)
         canvas.release()
     top = float(pixels.max())
     if top > 0.0 and not np.issubdtype(stack.dtype, np.integer):
@@ -448,12 +453,60 @@ def agreed(order: explain.Order, outlines: End | None) -> End | None:
     return order.nearest if order.clear or order.nearest == outlines else None
 
 
-def _between(small: Float, box: Box, factor: int) -> Float:
-    """Return a part of an image enlarged by a factor, linear between the centres of its pixels."""
-    for axis, part in enumerate(box):
+def _blocks(part: slice, side: int, factor: int) -> tuple[slice, list[slice]]:
+    """Return the blocks that begin in a part of a side, and their pixels.
+
+    These are two cuts if blocks begin in the middle of a pixel, of which the mean counts.
+    """
+    over = side % factor
+    starts = sorted({over // 2, over - over // 2})
+    first, stop = (
+        min(max(-((starts[0] - end) // factor), 0), side // factor)
+        for end in (part.start, part.stop)
+    )
+    cuts = [slice(start + first * factor, start + stop * factor) for start in starts]
+    return slice(first, stop), cuts
+
+
+def _hull(cuts: list[slice]) -> slice:
+    return slice(cuts[0].start, cuts[-1].stop)
+
+
+def _within(cut: slice, cuts: list[slice]) -> slice:
+    return slice(cut.start - cuts[0].start, cut.stop - cuts[0].start)
+
+
+def place_in(part: slice, whole: int, factor: int, side: int) -> NDArray[np.float64]:
+    """Return where pixels of a side lie among the blocks of `reduced`; 0: amid the first.
+
+    Parameters
+    ----------
+    part : slice
+        Pixels.
+    whole, factor, side : int
+        Of how many, and how many blocks of how many pixels these make.
+    """
+    first = 0.5 * (whole % factor)
+    place = (np.arange(part.start, part.stop) + (0.5 - first)) / factor - 0.5
+    return np.clip(place, 0.0, side - 1)
+
+
+def _closest(small: Float, places: list[NDArray[np.float64]], of_two: np.ufunc) -> Float:
+    """Return a map enlarged, each pixel that of the closest; of two equally close, by a rule."""
+    for axis, place in enumerate(places):
+        low, high = (each.astype(np.intp) for each in (np.ceil(place - 0.5), np.floor(place + 0.5)))
+        both = low != high
+        near = small.take(high, axis=axis)
+        if both.any():
+            near = of_two(near, small.take(low, axis=axis))
+        small = near
+    return small
+
+
+def _between(small: Float, places: list[NDArray[np.float64]]) -> Float:
+    """Return a map enlarged, linear between the centres of its pixels."""
+    for axis, place in enumerate(places):
         side = small.shape[axis]
-        place = (np.arange(part.start, part.stop) + 0.5) / factor - 0.5
-        place = np.clip(place, 0.0, side - 1)
         low = np.minimum(place.astype(np.intp), max(side - 2, 0))
         shape = [1, 1]
         shape[axis] = -1

@@ -62,7 +62,8 @@ def veto_windows(size: int) -> tuple[int, int]:
     one picture at a higher magnification but many beside each other.
     """
     side = VETO_WINDOW * float(np.clip(np.sqrt(size) / REFERENCE_SIZE, 1.0, MOST_MAGNIFIED))
-    return round(side), round(side / 2) // 2 * 2 + 1
+    # Windows of an even side have no middle: they lean to one side.
+    return round(side) // 2 * 2 + 1, round(side / 2) // 2 * 2 + 1
 
 
 def end_labels(model: Model) -> Float:

@@ -12,8 +12,8 @@ No linear system is solved. 8σ ≥ σ‖K‖² makes the steps of [1]_ safe for
 iteration, a large one settles.
 
 Pyramid
-    Coefficients are averaged over 2×2 pixels. The same scene at half the width needs half the α,
-    so α/2 on the coarser level states nearly the same problem at a quarter of the cost. Its
+    Coefficients are averaged over 2×2 pixels (`halve`). The same scene at half the width needs half
+    the α, so α/2 on the coarser level states nearly the same problem at a quarter of the cost. Its
     solution d, and 2p, start the finer level.
 
 Why
@@ -239,7 +239,11 @@ def level_count(shape: tuple[int, ...]) -> int:
 
 
 def halve(planes: Array) -> Array:
-    """Return means over 2×2 pixels; an odd last row or column counts twice.
+    r"""Return the images at half the size: pixels that lie symmetric about the middle.
+
+    Along an even side a pixel is the mean of two. An odd side cannot be cut in twos from either
+    end alike; there it is :math:`(I_{2i-1} + 2I_{2i} + I_{2i+1})/4`, around every other one, the
+    border replicated.
 
     Parameters
     ----------
@@ -253,13 +257,23 @@ def halve(planes: Array) -> Array:
     """
     if engine.accepts(planes):
         return engine.halve(planes)
+    return _halved(_halved(planes, 1), 2)
+
+
+def _halved(planes: Array, axis: int) -> Array:
+    """Return the images at half the size along an axis."""
     xp = namespace(planes)
-    if planes.shape[1] % 2:
-        planes = xp.concat([planes, planes[:, -1:, :]], axis=1)
-    if planes.shape[2] % 2:
-        planes = xp.concat([planes, planes[:, :, -1:]], axis=2)
-    rows = planes[:, ::2, :] + planes[:, 1::2, :]
-    return 0.25 * (rows[:, :, ::2] + rows[:, :, 1::2])
+    side = planes.shape[axis]
+
+    def every_other(first: int, stop: int) -> Array:
+        return planes[:, first:stop:2, :] if axis == 1 else planes[:, :, first:stop:2]
+
+    if side % 2 == 0:
+        return 0.5 * (every_other(0, side) + every_other(1, side))
+    between = every_other(1, side)
+    before = xp.concat([every_other(0, 1), between], axis=axis)
+    after = xp.concat([between, every_other(side - 1, side)], axis=axis)
+    return 0.25 * ((before + after) + 2.0 * every_other(0, side))
 
 
 def finer(state: State, shape: tuple[int, ...]) -> State:
@@ -279,7 +293,7 @@ def finer(state: State, shape: tuple[int, ...]) -> State:
         border as Kd is.
     """
     height, width = shape
-    d = _interpolated(_interpolated(state.d, 0)[:height, :], 1)[:, :width]
+    d = _interpolated(_interpolated(state.d, 0, height), 1, width)
     p = zeros((2, height, width), like=state.d)
     for row in (0, 1):
         for column in (0, 1):
@@ -290,16 +304,23 @@ def finer(state: State, shape: tuple[int, ...]) -> State:
     return State(d, p)
 
 
-def _interpolated(image: Array, axis: int) -> Array:
-    """Return the image at twice the size along an axis, linear between pixel centres."""
+def _interpolated(image: Array, axis: int, side: int) -> Array:
+    """Return the image at twice the size along an axis, linear between where `halve` puts pixels.
+
+    Along an odd side they lie in the middle of every other one.
+    """
     xp = namespace(image)
     first, last = (image[:1, :], image[-1:, :]) if axis == 0 else (image[:, :1], image[:, -1:])
     rest = (image[:-1, :], image[1:, :]) if axis == 0 else (image[:, :-1], image[:, 1:])
     before, after = xp.concat([first, rest[0]], axis=axis), xp.concat([rest[1], last], axis=axis)
-    pair = xp.stack([0.75 * image + 0.25 * before, 0.75 * image + 0.25 * after], axis=axis + 1)
-    return xp.reshape(
-        pair, (2 * image.shape[0], image.shape[1]) if axis == 0 else (image.shape[0], -1)
-    )
+    if side % 2:
+        parts = [image, 0.5 * (image + after)]
+    else:
+        parts = [0.75 * image + 0.25 * before, 0.75 * image + 0.25 * after]
+    pair = xp.stack(parts, axis=axis + 1)
+    if axis == 0:
+        return xp.reshape(pair, (2 * image.shape[0], image.shape[1]))[:side, :]
+    return xp.reshape(pair, (image.shape[0], -1))[:, :side]
 
 
 def _no_flow(d: Array) -> State:

@@ -18,9 +18,11 @@ Iteration
     being at most 8 [1]_.
 
 Pyramid
-    Parabolas are averaged over 2×2 pixels. The same surface at half the width has half the length
-    of links and a quarter of the corners: α/2 and αβ/4. What changes on a level is added to the
-    next finer one. Links are torn across the jumps of d₀ on every level, so nothing leaks over.
+    Parabolas are averaged over 2×2 pixels, along an odd side over three around every other one
+    (`halve`): either way pixels and links lie symmetric about the middle. The same surface at half
+    the width has half the length of links and a quarter of the corners: α/2 and αβ/4. What changes
+    on a level is added to the next finer one. Links are torn across the jumps of d₀ on every level,
+    so nothing leaks over.
 
 References
 ----------
@@ -32,6 +34,7 @@ References
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,7 +78,7 @@ class Parabolas:
     h: Float
 
     def halved(self) -> Parabolas:
-        """Return means over 2×2 pixels."""
+        """Return means over 2×2 pixels or so: `halve`."""
         h, hm = halve(np.stack([self.h, self.h * self.m]))
         return Parabolas(hm / np.maximum(h, np.float32(1e-20)), h)
 
@@ -124,8 +127,9 @@ class State:
 def grown(plane: Float, size: tuple[int, ...], on_links: tuple[bool, bool]) -> Float:
     """Return numbers of pixels, or of links along an axis, at twice the size.
 
-    Linear between where they lie: a link lies between two pixels. At twice the size there is a link
-    in the same place, and others half way between.
+    Linear between where they lie, which is symmetric about the middle of the image. Pixels of an
+    even side lie between two finer ones each, those of an odd side on every other one (`halve`).
+    A link lies between two pixels, so for links it is the other way round.
 
     Parameters
     ----------
@@ -143,20 +147,34 @@ def grown(plane: Float, size: tuple[int, ...], on_links: tuple[bool, bool]) -> F
         a, fine = np.moveaxis(plane, axis, 0), np.moveaxis(out, axis, 0)
         if linked:
             a = a[: max(len(a) - 1, 1)]
-            fine[2 * len(a) :] = a[-1]
-            fine[0] = a[0]
-            fine[1 : 2 * len(a) : 2] = a[: len(fine) // 2]
-            fine[2 : 2 * len(a) : 2] = np.float32(0.5) * (a[:-1] + a[1:])
+        if linked == (len(fine) % 2 == 0):
+            _grown_onto(a, fine[1:] if linked else fine)
+            fine[:1] = a[0]
         else:
-            near, far = np.float32(0.75) * a, np.float32(0.25) * a
-            fine[::2] = near
-            fine[2::2] += far[:-1]
-            fine[0] += far[0]
-            odd = len(fine) // 2
-            fine[1::2] = near[:odd]
-            fine[1::2] += np.concatenate([far[1:], far[-1:]])[:odd]
+            _grown_between(a, fine)
         plane = out
     return plane
+
+
+def _grown_onto(a: Float, fine: Float) -> None:
+    """Fill numbers of which every other one, the first included, lies where one of `a` does."""
+    last = 2 * len(a) - 2
+    fine[: last + 1 : 2] = a
+    fine[1:last:2] = np.float32(0.5) * (a[:-1] + a[1:])
+    fine[last + 1 :] = a[-1]
+
+
+def _grown_between(a: Float, fine: Float) -> None:
+    """Fill numbers of which two lie around each of `a`."""
+    near, far = np.float32(0.75) * a, np.float32(0.25) * a
+    fine[2 * len(a) :] = a[-1]
+    fine = fine[: 2 * len(a)]
+    fine[::2] = near
+    fine[2::2] += far[:-1]
+    fine[0] += far[0]
+    second = len(fine) // 2
+    fine[1::2] = near[:second]
+    fine[1::2] += np.concatenate([far[1:], far[-1:]])[:second]
 
 
 def parabolas(data: VolumeTerm | WindowTerm, d: Float, unit: float) -> Parabolas:
@@ -215,7 +233,7 @@ def smoothed(
     d : ndarray of shape (H, W), float32
         In frames.
     jump : ndarray of shape (2, H, W), float32
-        Kd − v.
+        Kd − v, zero where there is no link.
     """
     levels = [(parabolas(data, d, unit), d, weight, tear)]
     for _ in ITERATIONS[1:]:
@@ -234,7 +252,9 @@ def smoothed(
         state = state.bounded(held, bent)
         state = iterate(parts, held, bent, state, sigma, ITERATIONS[level])
         correction = state.d - guess
-    return data.clip(state.d), K(state.d) - state.v
+    jump = K(state.d) - state.v
+    jump[0, :, -1] = jump[1, -1] = 0.0
+    return data.clip(state.d), jump
 
 
 def prices(weight: Float, tear: Float) -> tuple[Float, Float]:
@@ -274,14 +294,17 @@ def halved_links(tear: Float) -> Float:
 
 
 def _halved_across(tear: Float) -> Float:
-    height, width = tear.shape
-    # Two links on, so that every pair of pixels has those within either and the one between.
-    padded = np.pad(tear, ((0, height % 2), (0, width % 2 + 2)), constant_values=1.0)
-    rows = np.minimum(padded[::2], padded[1::2])
-    even = (width + 1) // 2
-    within, between = rows[:, ::2], rows[:, 1::2]
-    least: Float = np.minimum(within[:, :even], within[:, 1 : even + 1])
-    return np.minimum(least, between[:, :even])
+    (height, width), (tall, wide) = tear.shape, (side % 2 for side in tear.shape)
+    # A pixel is made of two along an even side, of three along an odd one.
+    padded = np.pad(tear[:, :-1], ((tall, tall), (wide, 3)), constant_values=1.0)
+    rows = _least(padded, 2 + tall, (height + 1) // 2)
+    return _least(rows.T, 3 + wide, (width + 1) // 2).T
+
+
+def _least(values: Float, among: int, count: int) -> Float:
+    """Return the least of so many rows in a row, from every other one on."""
+    each = (values[first : first + 2 * count - 1 : 2] for first in range(among))
+    return functools.reduce(np.minimum, each)
 
 
 def iterate(

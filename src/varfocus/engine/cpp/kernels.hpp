@@ -372,7 +372,7 @@ struct Kernels {
 
     // varfocus.contrast.box_mean.
     void (*box_mean)(const float* image, float* out, Size size, int window, int threads);
-    // Means over 2×2 pixels of `planes` images; an odd last row or column is its own partner.
+    // `planes` images at half the size, as varfocus.minimise.primal_dual.halve makes them.
     void (*halve)(const float* fine, float* coarse, int planes, Size fine_size, int threads);
 
     // Solves (I + λKᵀK) u = r after a cosine transform of the rows, which leaves a tridiagonal

@@ -36,13 +36,21 @@ void box_rows(const float* image, float* out, Size size, int window, int first, 
     }
 }
 
-void halve_row(const float* above, const float* below, float* VARFOCUS_RESTRICT out,
-               int fine_width) {
-    const int pairs = fine_width / 2;
-    for (int x = 0; x < pairs; ++x) {
-        out[x] = 0.25f * ((above[2 * x] + above[2 * x + 1]) + (below[2 * x] + below[2 * x + 1]));
+// Adds the sums of columns that make one: of pairs, or of three around every other one, whose middle
+// counts twice.
+void add_columns(const float* VARFOCUS_RESTRICT row, float weight, int width,
+                 float* VARFOCUS_RESTRICT out) {
+    if (width % 2 == 0) {
+        for (int x = 0; x < width / 2; ++x) out[x] += weight * (row[2 * x] + row[2 * x + 1]);
+        return;
     }
-    if (fine_width % 2) out[pairs] = 0.5f * (above[fine_width - 1] + below[fine_width - 1]);
+    const auto at = [&](int x, int before, int after) {
+        out[x] += weight * ((row[before] + row[after]) + 2.0f * row[2 * x]);
+    };
+    const int last = width / 2;
+    at(0, 0, smaller(1, width - 1));
+    for (int x = 1; x < last; ++x) at(x, 2 * x - 1, 2 * x + 1);
+    if (last > 0) at(last, width - 2, width - 1);
 }
 
 void box_mean(const float* image, float* out, Size size, int window, int threads) {
@@ -55,14 +63,22 @@ void box_mean(const float* image, float* out, Size size, int window, int threads
 
 void halve(const float* fine, float* coarse, int planes, Size fine_size, int threads) {
     const Size size{(fine_size.height + 1) / 2, (fine_size.width + 1) / 2};
-    const int width = fine_size.width;
+    const int width = fine_size.width, odd = fine_size.height % 2;
+    const float share = (odd ? 0.25f : 0.5f) * (width % 2 ? 0.25f : 0.5f);
     for_row_blocks(size.height, ROWS_PER_BLOCK, threads, [&](int, int first, int end) {
         for (int m = 0; m < planes; ++m) {
+            const auto row = [&](int y) {
+                return fine + m * fine_size.pixels() +
+                       std::ptrdiff_t(clamped(y, 0, fine_size.height - 1)) * width;
+            };
             for (int y = first; y < end; ++y) {
-                const float* above = fine + m * fine_size.pixels() + std::ptrdiff_t(2 * y) * width;
-                const float* below = 2 * y + 1 < fine_size.height ? above + width : above;
-                halve_row(above, below, coarse + m * size.pixels() + std::ptrdiff_t(y) * size.width,
-                          width);
+                float* VARFOCUS_RESTRICT to =
+                    coarse + m * size.pixels() + std::ptrdiff_t(y) * size.width;
+                for (int x = 0; x < size.width; ++x) to[x] = 0.0f;
+                add_columns(row(2 * y - odd), 1.0f, width, to);
+                add_columns(row(2 * y + 1), 1.0f, width, to);
+                if (odd) add_columns(row(2 * y), 2.0f, width, to);
+                for (int x = 0; x < size.width; ++x) to[x] *= share;
             }
         }
     });

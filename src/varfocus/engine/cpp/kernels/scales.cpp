@@ -103,8 +103,9 @@ void add_contrast(const float* above, const float* row, const float* below, int 
                   float* VARFOCUS_RESTRICT out) {
     for (int x = 0; x < width; ++x) {
         const float twice = 2.0f * row[x];
-        out[x] += magnitude(row[x - 1] - twice + row[x + 1]) +
-                  magnitude(above[x] - twice + below[x]);
+        // Neighbours first: turned images are rounded alike.
+        out[x] += magnitude((row[x - 1] + row[x + 1]) - twice) +
+                  magnitude((above[x] + below[x]) - twice);
     }
 }
 

@@ -41,7 +41,8 @@ void move_d(const float* VARFOCUS_RESTRICT m, const float* VARFOCUS_RESTRICT h, 
             const float* VARFOCUS_RESTRICT p_above, int width, float* VARFOCUS_RESTRICT d,
             float* VARFOCUS_RESTRICT ahead) {
     const auto move = [&](int x, float before) {
-        const float force = ((before - p_x[x]) - p_y[x]) + p_above[x];
+        // Pairs that turning the image exchanges are added first: all turns are rounded alike.
+        const float force = (before - p_x[x]) + (p_above[x] - p_y[x]);
         const float old = d[x];
         const float moved = old - (h[x] * (old - m[x]) + force) / (floor + h[x]);
         ahead[x] = 2.0f * moved - old;
