@@ -6,6 +6,7 @@ import os
 import signal
 from pathlib import Path
 
+import one_thread  # isort: skip  # noqa: F401  before NumPy, which reads it when it is loaded
 import numpy as np
 import pytest
 from hypothesis import settings
