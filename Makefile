@@ -51,8 +51,9 @@ links: docs      ## Follow the documentation's links to other sites; needs the n
 demo: $(STAMP)   ## Simulate a scene, reconstruct it, and see how well that went
 	$(BIN)/varfocus demo --output demo --overwrite
 
+# In the order of their names: by the number of tests in a file, the longest would come last, and alone.
 test: check page ## Check style, types and layers, then run the tests
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 check: $(STAMP)  ## ruff, mypy, import-linter; tsc, eslint, prettier once the page was built
 	$(BIN)/ruff check .

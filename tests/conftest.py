@@ -6,6 +6,7 @@ import os
 import signal
 from pathlib import Path
 
+import side_by_side  # isort: skip  # noqa: F401  before NumPy, which reads what it sets
 import numpy as np
 import pytest
 from hypothesis import settings

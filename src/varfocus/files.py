@@ -62,8 +62,9 @@ def read_text(path: Path, most: int = MOST_TEXT) -> str:
         If it is not text.
     """
     with open_regular(path) as file:
-        content = file.read(most + 1)
-    if len(content) > most:
+        small = os.fstat(file.fileno()).st_size <= most
+        content = file.read(most + 1) if small else b""
+    if not small or len(content) > most:  # it may have grown meanwhile
         raise OSError(errno.EFBIG, f"it has more than {most // 2**20} MB", str(path))
     return content.decode("utf-8-sig")
 

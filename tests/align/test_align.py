@@ -43,6 +43,12 @@ def shaky(steady):
     return unsteady(steady, breathing=0.06, flicker=0.08, seed=4)
 
 
+@pytest.fixture(scope="module")
+def aligned(shaky):
+    """The shaky stack as it is aligned by default, and what was found."""
+    return align(shaky.simulation.stack)
+
+
 def errors(made, found):
     """Return the root-mean-square error in pixels of every frame that takes part."""
     points = grid(found.size)
@@ -256,8 +262,8 @@ def test_the_common_area_lies_inside_all_frames():
 # --- whole stacks -----------------------------------------------------------------------------
 
 
-def test_breathing_shift_rotation_and_flicker_are_undone(shaky):
-    stack, found = align(shaky.simulation.stack)
+def test_breathing_shift_rotation_and_flicker_are_undone(shaky, aligned):
+    stack, found = aligned
     assert found.model == "similarity"
     assert errors(shaky, found).max() < 0.2
     light = found.gains * shaky.gains / shaky.gains[found.reference]
@@ -349,8 +355,8 @@ def test_a_shuffled_stack_is_reported_and_mended(shaky):
     assert found.order_ratio < 0.9
 
 
-def test_the_right_order_raises_no_doubt(shaky):
-    _, found = align(shaky.simulation.stack)
+def test_the_right_order_raises_no_doubt(aligned):
+    _, found = aligned
     assert found.order_ratio >= 0.97
     assert found.warnings == ()
 
@@ -371,8 +377,8 @@ def test_uneven_defocus_is_no_motion(shape):
     assert aligned is stack, found.reason
 
 
-def test_standard_errors_cover_the_errors(shaky):
-    _, found = align(shaky.simulation.stack)
+def test_standard_errors_cover_the_errors(shaky, aligned):
+    _, found = aligned
     assert (errors(shaky, found) < 3.0 * found.errors + found.doubts + 0.03).all()
     assert found.errors.max() < 0.2
 

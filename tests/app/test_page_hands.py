@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import trimesh
 from PIL import Image
-from playwright.sync_api import Locator, Page, expect, sync_playwright
+from playwright.sync_api import Locator, Page, Route, expect, sync_playwright
 
 from command_line import write_pictures
 from page_browser import (
@@ -190,6 +190,36 @@ def test_depth_is_filled_set_smoothed_and_erased(page: Page) -> None:
     page.click("[data-tool=probe]")
     expect(page.locator("#retouch-section")).to_be_hidden()
     shown(page, r"^\d+/fused/\S+ \d+/depth/\S+$")
+
+
+def test_a_stroke_on_its_way_is_not_lost_to_an_older_state(page: Page) -> None:
+    page.click("[data-tool=retouch]")
+    page.click("[data-stroke=erase-depth]")
+    page.click("[data-outline=false]")
+    count = page.locator("#stroke-count")
+    more = re.compile(rf"^{int(count.inner_text().split()[0]) + 1} strokes?$")
+    held: list[Route] = []
+    page.route("**/retouch", lambda route: held.append(route))
+    draw(page, (120, 90), (121, 90))
+    wait_until(lambda: page.wait_for_timeout(20) is None and held, "stroke on its way")
+    name = page.locator(".results strong").first
+    before = name.inner_text()
+    site = page.url.rstrip("/")
+    version = page.request.get(f"{site}/api/state").json()["results"][-1]["version"]
+    for words in ("renamed elsewhere", before):  # after which the page asks for the state
+        page.request.post(
+            f"{site}/api/results/{version}", data={"name": words}, headers={"origin": site}
+        )
+        expect(name).to_have_text(words)
+        expect(count).to_have_text(more)
+    held[0].continue_()
+    page.unroute("**/retouch")
+    wait_until(lambda: np.isnan(tile(page, "depth")[90, 120, 0]), "erased depth")
+    page.click("#clear-strokes")
+    expect(count).to_have_text("0 strokes")
+    finished(page)
+    page.click("[data-stroke=paint]")
+    page.click("[data-tool=probe]")
 
 
 def test_slabs_are_made_and_painted_from(page: Page) -> None:

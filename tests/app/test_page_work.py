@@ -558,7 +558,7 @@ def test_several_folders_wait_in_a_queue_and_become_sessions(
     frames = simulate("steps", shape=(60, 80), n=5).frames
     names = ("ant", "bee", "cicada")
     folders = [write_pictures(tmp_path / name, frames, "shot") for name in names]
-    large = np.tile(simulate("steps", shape=(240, 320), n=8).frames, (1, 2, 2, 1))
+    large = np.tile(simulate("steps", shape=(240, 320), n=8).frames, (1, 1, 2, 1))
     slow = write_pictures(tmp_path / "dragonfly", large, "shot")
     with served(tmp_path / "sessions") as (address, server):
         page = opened(browser, address)

@@ -22,8 +22,8 @@ SLOW = {"method": "robust", "align": "none"}
 
 @pytest.fixture(scope="module")
 def large() -> list[np.ndarray]:
-    """Frames that take a while to reconstruct, but not to make: four times the same picture."""
-    return list(np.tile(simulate("steps", shape=(240, 320), n=8).frames, (1, 2, 2, 1)))
+    """Frames that take a while to reconstruct, but not to make: twice the same picture."""
+    return list(np.tile(simulate("steps", shape=(240, 320), n=8).frames, (1, 1, 2, 1)))
 
 
 def send(client: TestClient, frames, mode: str = "queue", **body):

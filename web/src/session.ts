@@ -54,6 +54,8 @@ export class Session {
       const { moved } = this;
       const state = await get<State>("/api/state");
       if (moved !== this.moved) state.queue = this.store.get().server.queue; // what was heard is newer
+      const { unsent } = this;
+      if (unsent) state.results = state.results.map((r) => (r.version === unsent.version ? { ...r, ...unsent } : r));
       // Requests and news take different ways: this may be older than what was heard meanwhile.
       if (asked === this.happened) this.store.dispatch({ do: "load", state });
     } while (asked !== this.happened);
@@ -212,12 +214,14 @@ export class Session {
   }
 
   private drawn: { version: number; strokes: Stroke[] } | null = null;
+  /** The newest strokes until the server has them: those in its state are older. */
+  private unsent: { version: number; strokes: Stroke[] } | null = null;
   private drawing = false;
 
   /** Put strokes onto a result, instead of those it has; of several lists in a row the last counts. */
   async retouch(version: number, strokes: Stroke[]): Promise<void> {
     this.store.dispatch({ do: "strokes", version, strokes });
-    this.drawn = { version, strokes };
+    this.drawn = this.unsent = { version, strokes };
     if (this.drawing) return;
     this.drawing = true;
     try {
@@ -228,11 +232,14 @@ export class Session {
           await post(`/api/results/${next.version}/retouch`, { strokes: next.strokes });
         } catch (error) {
           complain(error);
+          if (this.unsent === next) this.unsent = null;
           await attempt(() => this.load()); // what the server has counts
         }
       }
     } finally {
       this.drawing = false;
+      this.unsent = null;
+      this.happened++; // a state that was asked for before has older strokes
     }
   }
 
