@@ -16,7 +16,7 @@ Depth stays a fractional frame number k everywhere; a coordinate only says where
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,11 @@ class Coordinate:
     def x(self) -> NDArray[np.float64]:
         """Position of each frame, shape ``(n,)``."""
         return self.at(np.arange(self.n, dtype=np.float64))
+
+    def among(self, numbers: Sequence[int]) -> Coordinate:
+        """Return the same axis for some of the frames, counted anew; linear in k between them."""
+        m = len(numbers)
+        return Coordinate(self.name, m, lambda k: self.at(np.interp(k, np.arange(m), numbers)))
 
 
 def frames(n: int) -> Coordinate:

@@ -104,6 +104,7 @@ def learn(
     wanted: str = "auto",
     focus: NDArray[np.float64] | None = None,
     labels: int | None = None,
+    axis: Coordinate | None = None,
 ) -> Model:
     """Learn from a grid of pixels what holds for the whole stack.
 
@@ -122,6 +123,8 @@ def learn(
         Focus positions.
     labels : int, optional
         L; by default `varfocus.curve.coordinate.label_count`.
+    axis : Coordinate, optional
+        The focus coordinate, if it is known already.
 
     Returns
     -------
@@ -138,7 +141,7 @@ def learn(
     some, more = grid(shape, FIT_PIXELS), grid(shape, NOISE_PIXELS)
     samples = [_contrasty(each) for each in _ordered([curves(k, *some) for k in range(scales)])]
     # The coarsest scale is the least noisy one: it shows best on which axis peaks are symmetric.
-    axis = focus_axis(samples[-1], wanted, focus)
+    axis = axis or focus_axis(samples[-1], wanted, focus)
     banks = engine.side_by_side(
         lambda sample: peaks.learnt(templates.fit_bank(axis, sample), sample), samples
     )

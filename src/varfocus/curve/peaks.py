@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from varfocus import engine
 from varfocus.curve import templates
 from varfocus.curve.coordinate import Coordinate, label_frames
-from varfocus.curve.templates import TRIAL_LABELS, Bank
+from varfocus.curve.templates import FEW_EXPONENTS, TRIAL_LABELS, Bank
 
 Float = NDArray[np.float32]
 Real = NDArray[np.float64]
@@ -43,7 +43,7 @@ KNOTS_PER_FRAME, KNOTS_PER_WIDTH = 4.0, 4.0
 DENSE, GROWTH = 4.0, 1.3
 """up to so many widths; from there on each interval is longer than the one before."""
 
-RIDGE = 1.0
+RIDGE = 3.0
 """ρ: the first guess counts as so many frames of a pixel, at every knot."""
 
 FEWEST, ENOUGH = 30, 200
@@ -120,7 +120,7 @@ def settled(axis: Coordinate, axes: Sequence[Coordinate], v: Float) -> Coordinat
     beside = axes[max(at - 1, 0) : at + 2]
 
     def misfit(one: Coordinate) -> float:
-        return learnt(templates.fit_bank(one, v), v).misfit(v)
+        return learnt(templates.fit_bank(one, v, FEW_EXPONENTS), v).misfit(v)
 
     values = engine.side_by_side(misfit, beside)
     return beside[values.index(min(values))]

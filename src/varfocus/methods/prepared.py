@@ -13,6 +13,7 @@ from varfocus.canvas import Canvas, Tile
 from varfocus.contrast import reach
 from varfocus.contrast.kernel_scales import TRUNCATE, WIDEST_SIGMA, decoded
 from varfocus.contrast.scales import SCALES, Scales, two_scales
+from varfocus.curve.coordinate import Coordinate
 from varfocus.curve.likelihood import Model, learn
 from varfocus.params import Params, RobustParams
 from varfocus.progress import Progress, silent, track
@@ -49,7 +50,11 @@ class Front:
 
 
 def front_and_model(
-    stack: FocusStack, params: Params, canvas: Canvas, progress: Progress = silent
+    stack: FocusStack,
+    params: Params,
+    canvas: Canvas,
+    progress: Progress = silent,
+    axis: Coordinate | None = None,
 ) -> tuple[Front, Model]:
     """Look at every frame once, and learn what peaks look like.
 
@@ -63,6 +68,8 @@ def front_and_model(
         Where maps are kept.
     progress : callable
         Listener.
+    axis : Coordinate, optional
+        The focus coordinate, if it is known already.
     """
 
     def look(tile: Tile, listen: Progress) -> tuple[NDArray[Any], ...]:
@@ -72,7 +79,7 @@ def front_and_model(
     front = Front(*canvas.map("contrast", contrast_reach(params), look, progress))
     progress("learning", 0, 1)
     wanted = params.robust.coordinate
-    model = learn(front.curves, stack.shape, SCALES, wanted=wanted, focus=stack.focus)
+    model = learn(front.curves, stack.shape, SCALES, wanted=wanted, focus=stack.focus, axis=axis)
     canvas.release()
     progress("learning", 1, 1)
     return front, model

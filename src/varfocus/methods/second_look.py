@@ -32,6 +32,7 @@ from varfocus.align.warp import shrink
 from varfocus.canvas import Canvas, Tile, Whole
 from varfocus.contrast import PLAIN_SHARE, jump_weight
 from varfocus.contrast.kernel_scales import decoded
+from varfocus.curve.coordinate import Coordinate
 from varfocus.curve.likelihood import Model, cost_volume
 from varfocus.edges import End, enough_frames, jump_height, near_end
 from varfocus.edges.plain_areas import settle
@@ -192,7 +193,7 @@ def second_look(
     model : Model
         Of the stack in full size: its focus coordinate, and how many labels it takes.
     params : Params
-        Of which `measure`, `support`, `coarse_blur` and `coordinate` are used.
+        Of which `measure`, `support` and `coarse_blur` are used.
     canvas : Canvas
         Tells in which tiles the frames are read.
     progress : callable
@@ -209,7 +210,7 @@ def second_look(
     numbers = spread(model.coordinate.x)
     progress("second look", 0, 1)
     small = reduced(stack, numbers, factor, canvas)
-    found = _Small(small, params).answer()
+    found = _Small(small, params, model.coordinate.among(numbers)).answer()
     progress("second look", 1, 1)
     if found is None:
         return None
@@ -289,8 +290,8 @@ def reduced(stack: FocusStack, numbers: list[int], factor: int, canvas: Canvas) 
 class _Small:
     """The stack in reduced size, and the steps of the second look."""
 
-    def __init__(self, stack: FocusStack, params: Params) -> None:
-        front, self.model = front_and_model(stack, params, Whole(stack.shape))
+    def __init__(self, stack: FocusStack, params: Params, axis: Coordinate) -> None:
+        front, self.model = front_and_model(stack, params, Whole(stack.shape), axis=axis)
         self.stack = stack
         self.params = RobustParams()  # what is smooth here does not depend on taste
         self.axis = self.model.coordinate
