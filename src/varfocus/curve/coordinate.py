@@ -45,11 +45,15 @@ class Coordinate:
         Number of frames.
     at : callable
         Maps fractional 0-based frame numbers to x, strictly monotone.
+    bend : float, optional
+        How unequal the steps of an axis of the family are: half the logarithm of the ratio of the
+        first to the last, 0 for `frames`. None for axes that are known.
     """
 
     name: str
     n: int
     at: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    bend: float | None = None
 
     @property
     def x(self) -> NDArray[np.float64]:
@@ -62,9 +66,24 @@ class Coordinate:
         return Coordinate(self.name, m, lambda k: self.at(np.interp(k, np.arange(m), numbers)))
 
 
+def bent(n: int, bend: float) -> Coordinate:
+    """Return the axis of the family whose steps are so unequal, κ rounded to three digits.
+
+    Parameters
+    ----------
+    n : int
+        Number of frames.
+    bend : float
+        ±log(1 + 1/κ), negative if the last frame is the nearest; 0 for frames at equal steps.
+    """
+    if bend == 0.0:
+        return frames(n)
+    return hyperbolic(n, float(f"{1.0 / np.expm1(abs(bend)):.3g}"), mirrored=bend < 0)
+
+
 def frames(n: int) -> Coordinate:
     """Return x(k) = k: frames at equal steps of blur."""
-    return Coordinate("frames", n, lambda k: k)
+    return Coordinate("frames", n, lambda k: k, 0.0)
 
 
 def position(focus: NDArray[np.float64]) -> Coordinate:
@@ -96,7 +115,8 @@ def hyperbolic(n: int, kappa: float, *, mirrored: bool = False) -> Coordinate:
     def at(k: NDArray[np.float64]) -> NDArray[Any]:
         return 1.0 / ((n - 1 - k) + offset) if mirrored else -1.0 / (k + offset)
 
-    return Coordinate(f"{ESTIMATED}{kappa:.3g}{' mirrored' if mirrored else ''}", n, at)
+    name = f"{ESTIMATED}{kappa:.3g}{' mirrored' if mirrored else ''}"
+    return Coordinate(name, n, at, float(np.log1p(1.0 / kappa)) * (-1.0 if mirrored else 1.0))
 
 
 def one_sign(focus: NDArray[np.float64]) -> bool:

@@ -217,16 +217,15 @@ def focus_axis(
         assert focus is not None
         known_axis = coordinate.position if wanted == "position" else coordinate.reciprocal
         return known_axis(focus)
-    candidates = templates.candidate_axes(n)
-    estimated = templates.choose_axis(candidates, v)
+    estimated = templates.choose_axis(templates.candidate_axes(n), v)
     if focus is None:
-        return peaks.settled(estimated.coordinate, candidates, v)
+        return peaks.settled(estimated.coordinate, v)
     axes = [coordinate.position(focus)]
     if coordinate.one_sign(focus):
         axes.append(coordinate.reciprocal(focus))
     known = templates.choose_axis(axes, v)
     if estimated.misfit < KNOWN_IS_BETTER * known.misfit:
-        return peaks.settled(estimated.coordinate, candidates, v)
+        return peaks.settled(estimated.coordinate, v)
     return known.coordinate
 
 

@@ -20,14 +20,13 @@ are matched again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varfocus import engine
-from varfocus.curve import templates
+from varfocus.curve import coordinate, templates
 from varfocus.curve.coordinate import Coordinate, label_frames
 from varfocus.curve.templates import FEW_EXPONENTS, TRIAL_LABELS, Bank
 
@@ -48,6 +47,15 @@ RIDGE = 3.0
 
 FEWEST, ENOUGH = 30, 200
 """Pixels without which a template stays what it is, and pixels inside the range that suffice."""
+
+WIDE, NARROW = 0.32, 0.03
+"""Bends tried beside the best axis: so far away at first, then ever closer down to this."""
+
+MOST_BENT = 3.0
+"""Bends beyond this are not tried: no lens is that close."""
+
+CLEARLY = 0.95
+"""Frames at equal steps are taken unless another axis leaves less than this share unexplained."""
 
 
 @dataclass(frozen=True)
@@ -102,28 +110,38 @@ class Peaks:
         return self.distance[middle] / float(np.median(steps)), self.height[middle]
 
 
-def settled(axis: Coordinate, axes: Sequence[Coordinate], v: Float) -> Coordinate:
-    """Return the axis whose peaks explain most: that which a formula chose, or one beside it.
+def settled(axis: Coordinate, v: Float) -> Coordinate:
+    """Return the axis of the family whose peaks explain most, looked for from one of it on.
 
-    A formula that cannot follow the shape of peaks may make up for it by a skewed axis.
+    A formula that cannot follow the shape of peaks may make up for it by a skewed axis; so their
+    shape is learnt on every axis that is tried. Frames at equal steps are taken unless another axis
+    is clearly better.
 
     Parameters
     ----------
     axis : Coordinate
-        One of `axes`, by its name.
-    axes : sequence of Coordinate
-        Neighbours are alike.
+        That which a formula chose.
     v : ndarray of shape (n, P), float32
         Sampled curves without their mean, none of them zero.
     """
-    at = [each.name for each in axes].index(axis.name)
-    beside = axes[max(at - 1, 0) : at + 2]
+    misfits: dict[float, float] = {}
 
-    def misfit(one: Coordinate) -> float:
+    def misfit(bend: float) -> float:
+        one = coordinate.bent(axis.n, bend)
         return learnt(templates.fit_bank(one, v, FEW_EXPONENTS), v).misfit(v)
 
-    values = engine.side_by_side(misfit, beside)
-    return beside[values.index(min(values))]
+    assert axis.bend is not None
+    best, step = axis.bend, WIDE
+    while step > NARROW:
+        tried = [bend for bend in (best - step, best, best + step) if abs(bend) <= MOST_BENT]
+        tried = [bend for bend in tried if bend not in misfits]
+        misfits.update(zip(tried, engine.side_by_side(misfit, tried), strict=True))
+        lowest = min(misfits, key=lambda bend: misfits[bend])
+        if lowest == best:
+            step *= 0.5
+        best = lowest
+    straight = misfits[0.0] if 0.0 in misfits else misfit(0.0)
+    return coordinate.bent(axis.n, best if misfits[best] < CLEARLY * straight else 0.0)
 
 
 def learnt(bank: Bank, v: Float) -> Peaks:
