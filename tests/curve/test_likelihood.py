@@ -114,11 +114,9 @@ def test_known_positions_win_unless_clearly_worse(rng):
     assert likelihood.focus_axis(flat, "auto", 2e-6 * np.arange(15)).name == "position"
     # Positions that have nothing to do with the blur are not believed.
     assert likelihood.focus_axis(flat, "auto", focus).name == "position"
-    assert likelihood.focus_axis(flat, "auto", 1.35 ** np.arange(15.0)).name in (
-        "frames",
-        "reciprocal",
-        "estimated κ=2",
-    )
+    found = likelihood.focus_axis(flat, "auto", 1.35 ** np.arange(15.0))
+    assert found.bend is not None
+    assert abs(found.bend) < 0.2
 
 
 @pytest.mark.parametrize("wanted", ["position", "reciprocal"])

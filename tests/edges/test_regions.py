@@ -14,8 +14,14 @@ HEIGHT, WIDTH = 96, 112
 
 def evened(picture, index, near="first"):
     """All frames look alike: only what is said about depth matters."""
-    frames = [picture] * N
-    return regional(frames, 1.0, np.arange(float(N)), index, near, jump_height(N))
+    return looked_at(picture, index, near)[0]
+
+
+def looked_at(picture, index, near="first"):
+    height, place = jump_height(N), np.arange(float(N))
+    asked = beside_jumps(index, height)
+    asked |= not asked.any()
+    return regional([picture] * N, 1.0, place, index, near, height, asked)
 
 
 @pytest.fixture
@@ -43,6 +49,17 @@ def test_an_object_that_came_out_too_large_or_too_small_ends_at_its_outline(card
     assert (index != truth)[beyond].mean() > 0.01
     assert (np.abs(found - truth)[beyond] > 0.1 * (FAR - NEAR)).mean() < 0.008
     assert np.sqrt(np.mean((found - truth) ** 2)) < 0.7 * np.sqrt(np.mean((index - truth) ** 2))
+
+
+def test_regions_tell_in_a_picture_of_objects_and_not_of_texture(card, rng):
+    picture, on_card = card
+    index = np.where(on_card, NEAR, FAR).astype(np.float32)
+    texture = ndimage.gaussian_filter(rng.standard_normal(picture.shape), (1.0, 1.0, 0.0))
+    texture = (0.5 + 0.2 * texture / texture.std()).astype(np.float32)
+    assert looked_at(picture, index)[1] == 1.0
+    assert looked_at(texture, index)[1] == 0.0
+    half = np.where(np.arange(WIDTH)[:, None] < WIDTH // 2, picture, texture).astype(np.float32)
+    assert looked_at(half, index)[1] == 0.0  # more than a quarter of the border is texture
 
 
 def test_slanted_surfaces_keep_their_slopes(card):

@@ -234,18 +234,16 @@ def usual_misfit(G: Float) -> float:
 
 
 def joined(T: Float, G: Float) -> Float:
-    r"""Return C = ½·W·max_l V + ½·T·exp(−(G − min_l G)/G₀), its wells 1 deep on average.
+    r"""Return C = ½·W·max_l V + ½·T·exp(−2(G − min_l G)), its wells 1 deep on average.
 
-    T is the cost of contrast, W are the wells of G, V its gate and G₀ what is usual: contrast says
-    where exactly, G whether. Where no depth explains the frames, as behind the veil of a blurred
-    neighbour, G is doubted; contrast still counts at the depths that explain them best.
+    T is the cost of contrast, W are the wells of G, V its gate: contrast says where exactly, G
+    whether. As G is half the exponent of a likelihood, contrast counts as much as a depth is likely
+    beside the likeliest of its pixel. Where no depth explains the frames, as behind the veil of a
+    blurred neighbour, G is doubted; contrast still counts at the depths that explain them best.
     """
-    least = float(G.min())
-    V = gate(G, least)
-    usual = np.float32(usual_misfit(G - np.float32(least)))
-    lowest = G.min(axis=0)
+    V = gate(G, float(G.min()))
     C = np.float32(SHARE) * wells(G) * V.max(axis=0)
-    C += np.float32(1.0 - SHARE) * T * np.exp((lowest - G) / usual)
+    C += np.float32(1.0 - SHARE) * T * np.exp(np.float32(2.0) * (G.min(axis=0) - G))
     deep = float(-C.min(axis=0).mean(dtype=np.float64))
     cost: Float = C / np.float32(max(deep, 1e-12))
     return cost

@@ -94,8 +94,8 @@ def with_borders(
     (`varfocus.edges.outline`); then, where rendering shows occlusion, on the side that explains it.
     Pixels that then still stand alone take the depth of those around that look like them; not where
     nothing shows that surfaces hide one another, for there depth has no jumps. The less rendering
-    explains, the more do pixels beside jumps take the depth of the part of the picture that they
-    belong to.
+    explains, and the more parts of objects are told by the picture, the more do pixels beside jumps
+    take the depth of the part that they belong to.
 
     Parameters
     ----------
@@ -260,7 +260,8 @@ class _Borders:
     ) -> Sharp | None:
         """Return the depth, drawn or not, beside jumps that of regions; None as for `agreed`.
 
-        Where something was rendered, regions count as much as the rendering is to be doubted.
+        Where something was rendered, regions count as much as they tell, or as the rendering is to
+        be doubted.
         """
         before = present = index if drawn is None else drawn.index
         unmixed, doubt = (None, None) if drawn is None else (drawn.unmixed, drawn.doubt)
@@ -268,24 +269,25 @@ class _Borders:
         def work(tile: Tile, _: Progress) -> tuple[Float]:
             part = present[tile.outer]
             asked = edges.beside_jumps(part, self.height)
-            share = None if doubt is None else doubt[tile.outer]
-            if share is not None:
-                asked &= share > 0
             windows = edges.windows(tile.inner, tile.outer, self.canvas.shape)
             windows = [window for window in windows if asked[window.box].any()]
             if not windows:
                 return (part,)
             frames = self.pictures(tile.outer)
 
-            def cut(window: edges.Window) -> Float:
+            def cut(window: edges.Window) -> tuple[Float, float]:
                 some, depth = [frame[window.box] for frame in frames], part[window.box]
-                found = edges.regional(some, self.scale, self.place, depth, end, self.height)
-                return found * window.weight
+                return edges.regional(
+                    some, self.scale, self.place, depth, end, self.height, asked[window.box]
+                )
 
-            mixed = np.zeros(part.shape, np.float32)
+            mixed, share = np.zeros((2, *part.shape), np.float32)
             for window, found in zip(windows, engine.side_by_side(cut, windows), strict=True):
-                mixed[window.box] += found
-            if share is not None:
+                depth, telling = found
+                mixed[window.box] += depth * window.weight
+                share[window.box] += np.float32(telling) * window.weight
+            if doubt is not None:
+                share = np.maximum(share, doubt[tile.outer])
                 mixed = part + share * (mixed - part)
             return (np.where(asked, mixed, part),)
 
