@@ -66,8 +66,9 @@ def test_surfaces_without_ghosts_are_left_as_they_are(shape):
 
 
 @needs_engine
-def test_ghosts_beside_strong_edges_are_recognised(ghostly):
+def test_ghosts_beside_strong_edges_are_recognised():
     """The rims of the blurred card's texture pass the wall beside it, which shows nothing else."""
+    ghostly = ghostly_scene((160, 224), n=9)
     truth = ghostly.truth_index
     beyond = jump_distance(truth, 1.0) > 5  # closer to the card, borders are another matter
     first, second = (
@@ -79,7 +80,9 @@ def test_ghosts_beside_strong_edges_are_recognised(ghostly):
     off = [np.abs(each.index - truth)[beyond] for each in (first, second)]
     assert np.sqrt(np.mean(off[1] ** 2)) < 0.6 * np.sqrt(np.mean(off[0] ** 2))
     assert np.mean(off[1] > 4) < 0.3 * np.mean(off[0] > 4)
-    assert error(reconstruct(ghostly.frames, align="none"), truth) < 0.15  # borders and all
+    whole = reconstruct(ghostly.frames, align="none")
+    assert np.sqrt(np.mean((whole.index - truth)[beyond] ** 2)) < 0.25
+    assert np.mean(np.abs(whole.index - truth)[beyond] > 4) < 0.1 * np.mean(off[0] > 4)
 
 
 @needs_engine
@@ -87,7 +90,8 @@ def test_mirrored_frames_give_a_mirrored_depth(ghostly):
     plain = reconstruct(ghostly.frames, align="none", edges="off")
     turned = reconstruct(ghostly.frames[:, :, ::-1], align="none", edges="off")
     truth = ghostly.truth_index
-    assert error(turned, truth[:, ::-1]) == pytest.approx(error(plain, truth), rel=0.1)
+    np.testing.assert_allclose(turned.index[:, ::-1], plain.index, atol=0.05)
+    assert error(turned, truth[:, ::-1]) == pytest.approx(error(plain, truth), rel=1e-3)
 
 
 @needs_engine

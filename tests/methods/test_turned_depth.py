@@ -27,7 +27,9 @@ def test_a_turned_stack_has_the_turned_depth(scene, shape):
     error = np.sqrt(np.mean((depth - stack.truth_index) ** 2))
     for name, turn in TURNS.items():
         other = turn(found(np.stack([turn(frame) for frame in stack.frames])))
-        assert np.sqrt(np.mean((other - depth) ** 2)) <= 0.02 * error, name
+        # Transposed, contrast is rounded otherwise, and single pixels may change sides.
+        most = 0.04 if name == "transposed" else 0.002
+        assert np.sqrt(np.mean((other - depth) ** 2)) <= most * error, name
 
 
 @pytest.mark.parametrize("pixels", [160 * 200, 480 * 640, 481 * 643, 2000 * 3000, 10**9])

@@ -25,7 +25,7 @@ from varfocus.canvas.tiles import spans
 from varfocus.curve.coordinate import Coordinate
 from varfocus.edges import End
 from varfocus.edges.render import convolved
-from varfocus.edges.sides import extent
+from varfocus.edges.sides import closest, extent
 from varfocus.explain.fill import halved
 from varfocus.explain.lens import Lens, taps, unit_coordinate
 
@@ -71,10 +71,12 @@ def drawn(
     """
     layer = np.clip(np.rint(index), 0, u.size - 1).astype(np.intp)
     frames = np.zeros((len(numbers), *picture.shape), np.float32)
+    # Further under what is nearer no light comes from.
+    reach = int(np.ceil(lens.radius)) + 1
     for j in np.unique(layer)[::-1].tolist():
-        at = ndimage.distance_transform_edt(layer != j, return_distances=False, return_indices=True)
+        at = closest(layer == j, reach, picture)[1]  # of equally close ones the brightest
         mask = (layer <= j).astype(np.float32)
-        sheet = np.stack([mask, mask * picture[tuple(at)]])
+        sheet = np.stack([mask, mask * picture.take(at)])
         for frame, k in zip(frames, numbers, strict=True):
             radius = lens.radius * abs(float(u[k] - u[j]))
             cover, light = sheet if radius < SHARP else convolved(sheet, taps(lens.rim, radius))
