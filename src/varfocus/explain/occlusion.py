@@ -71,10 +71,9 @@ def drawn(
     """
     layer = np.clip(np.rint(index), 0, u.size - 1).astype(np.intp)
     frames = np.zeros((len(numbers), *picture.shape), np.float32)
-    # Further under what is nearer no light comes from.
-    reach = int(np.ceil(lens.radius)) + 1
     for j in np.unique(layer)[::-1].tolist():
-        at = closest(layer == j, reach, picture)[1]  # of equally close ones the brightest
+        # Of equally close ones the brightest, however the image is turned.
+        at = closest(layer == j, max(layer.shape), picture)[1]
         mask = (layer <= j).astype(np.float32)
         sheet = np.stack([mask, mask * picture.take(at)])
         for frame, k in zip(frames, numbers, strict=True):
