@@ -48,8 +48,11 @@ RIDGE = 3.0
 FEWEST, ENOUGH = 30, 200
 """Pixels without which a template stays what it is, and pixels inside the range that suffice."""
 
-WIDE, NARROW = 0.32, 0.03
+WIDE, NARROW = 0.32, 0.05
 """Bends tried beside the best axis: so far away at first, then ever closer down to this."""
+
+EVERY = 2
+"""They are compared on every so many curves, and by what is learnt in a single round."""
 
 MOST_BENT = 3.0
 """Bends beyond this are not tried: no lens is that close."""
@@ -125,10 +128,11 @@ def settled(axis: Coordinate, v: Float) -> Coordinate:
         Sampled curves without their mean, none of them zero.
     """
     misfits: dict[float, float] = {}
+    some = np.ascontiguousarray(v[:, ::EVERY])
 
     def misfit(bend: float) -> float:
-        one = coordinate.bent(axis.n, bend)
-        return learnt(templates.fit_bank(one, v, FEW_EXPONENTS), v).misfit(v)
+        bank = templates.fit_bank(coordinate.bent(axis.n, bend), some, FEW_EXPONENTS)
+        return learnt(bank, some, rounds=1).misfit(some)
 
     assert axis.bend is not None
     best, step = axis.bend, WIDE
@@ -144,7 +148,7 @@ def settled(axis: Coordinate, v: Float) -> Coordinate:
     return coordinate.bent(axis.n, best if misfits[best] < CLEARLY * straight else 0.0)
 
 
-def learnt(bank: Bank, v: Float) -> Peaks:
+def learnt(bank: Bank, v: Float, rounds: int = ROUNDS) -> Peaks:
     """Return what the peaks of a stack look like.
 
     Parameters
@@ -153,6 +157,8 @@ def learnt(bank: Bank, v: Float) -> Peaks:
         First guess.
     v : ndarray of shape (n, P), float32
         Sampled curves without their mean, none of them zero.
+    rounds : int
+        How often.
 
     Returns
     -------
@@ -163,7 +169,7 @@ def learnt(bank: Bank, v: Float) -> Peaks:
     axis, labels = bank.coordinate, TRIAL_LABELS
     x, y = axis.x, axis.at(label_frames(axis.n, labels))
     unit = v / np.linalg.norm(v, axis=0)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         _, number, label = templates.best_match(found.templates(labels), v)
         inside = (label > labels // 8) & (label < labels - 1 - labels // 8)
         if np.count_nonzero(inside) < ENOUGH:
