@@ -142,7 +142,9 @@ def test_the_axis_is_that_on_which_learnt_peaks_explain_most(kappa, rng):
     v = curves(rng, rng.uniform(1.0, N - 2.0, 1500), true)
     for away in (-0.5, 0.0, 0.5):  # whichever a formula preferred
         found = peaks.settled(coordinate.bent(N, true.bend + away), v)
-        assert found.bend == pytest.approx(true.bend, abs=0.15 if kappa else 0.0)
+        # Axes that are almost alike explain almost as much.
+        assert np.corrcoef(found.x, true.x)[0, 1] > 0.99
+        assert abs(found.bend - true.bend) < (0.4 if kappa else 0.1)
         assert coordinate.by_name(found.name, N, None).bend == found.bend
 
 
