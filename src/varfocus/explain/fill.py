@@ -80,8 +80,8 @@ def continued(index: Float, weight: Float, edge: Float, price: float) -> Float:
     """
 
     def mirrored(turn: tuple[slice, slice]) -> Float:
-        given = (np.ascontiguousarray(each[turn]) for each in (index, weight, edge))
-        return _continued(*given, price)[turn]
+        d, w, e = (np.ascontiguousarray(each[turn]) for each in (index, weight, edge))
+        return _continued(d, w, e, price)[turn]
 
     ahead, back = slice(None), slice(None, None, -1)
     turns = [(down, across) for down in (ahead, back) for across in (ahead, back)]
