@@ -1,13 +1,13 @@
-r"""The robust method: template likelihood, semi-global start, Huber-TV refinement.
+r"""The robust method: learnt likelihood, a second look, semi-global start, TGV refinement.
 
 stack → contrast at two scales → focus coordinate and templates, both from the stack → cost volume
-C → semi-global matching → minimum of
+C, where frames contradict it confined by the second look → semi-global matching → minimum of
 
-.. math:: E(d) = \sum_{ij} C_{ij}(d_{ij}) + α \sum_{ij} w_{ij} φ_ε(|Kd|_{ij})
+.. math:: E(d) = \min_v \sum_{ij} C_{ij}(d_{ij}) + α\, \mathrm{TGV}(d, v)
 
-by a primal-dual method, started at the semi-global answer. d is in frames; w makes jumps expensive
-where the picture is plain. Where surfaces hide one another, `varfocus.methods.borders` then puts
-the pixels beside jumps on the right side.
+by a primal-dual method from coarse to fine, started at the semi-global answer, with α learnt place
+by place (`varfocus.methods.detail`). d is in frames; its jumps are kept. Where surfaces hide one
+another, `varfocus.methods.borders` then puts the pixels beside jumps on the right side.
 """
 
 from __future__ import annotations

@@ -10,10 +10,11 @@ namespace {
 
 constexpr int ROWS_PER_BLOCK = 64;
 
+// Sums of doubles lose nothing of floats of like size: mirrored, they are the same.
 void box_rows(const float* image, float* out, Size size, int window, int first, int end,
-              double* VARFOCUS_RESTRICT column, float* padded) {
+              double* VARFOCUS_RESTRICT column, double* padded, double* VARFOCUS_RESTRICT sums) {
     const int half = window / 2, width = size.width;
-    const float share = 1.0f / (float(window) * float(window));
+    const double share = 1.0 / (double(window) * double(window));
     const auto row = [&](int y) {
         return image + std::ptrdiff_t(clamped(y, 0, size.height - 1)) * width;
     };
@@ -27,12 +28,12 @@ void box_rows(const float* image, float* out, Size size, int window, int first, 
             const float *entering = row(y + half), *leaving = row(y - half - 1);
             for (int x = 0; x < width; ++x) column[x] += double(entering[x]) - double(leaving[x]);
         }
-        float* VARFOCUS_RESTRICT middle = padded + half;
-        for (int x = 0; x < width; ++x) middle[x] = float(column[x]);
+        double* VARFOCUS_RESTRICT middle = padded + half;
+        for (int x = 0; x < width; ++x) middle[x] = column[x];
         replicate_border(padded, width, window);
+        window_sum(padded, sums, width, window);
         float* VARFOCUS_RESTRICT to = out + std::ptrdiff_t(y) * width;
-        window_sum(padded, to, width, window);
-        for (int x = 0; x < width; ++x) to[x] *= share;
+        for (int x = 0; x < width; ++x) to[x] = float(sums[x] * share);
     }
 }
 
@@ -55,9 +56,9 @@ void add_columns(const float* VARFOCUS_RESTRICT row, float weight, int width,
 
 void box_mean(const float* image, float* out, Size size, int window, int threads) {
     for_row_blocks(size.height, ROWS_PER_BLOCK, threads, [&](int, int first, int end) {
-        Buffer<double> column(std::size_t(size.width));
-        Buffer<float> padded(std::size_t(size.width) + std::size_t(window) - 1);
-        box_rows(image, out, size, window, first, end, column.data(), padded.data());
+        Buffer<double> column(std::size_t(size.width)), sums(std::size_t(size.width));
+        Buffer<double> padded(std::size_t(size.width) + std::size_t(window) - 1);
+        box_rows(image, out, size, window, first, end, column.data(), padded.data(), sums.data());
     });
 }
 

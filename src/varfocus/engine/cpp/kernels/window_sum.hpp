@@ -11,13 +11,14 @@ namespace varfocus {
 namespace VARFOCUS_SET {
 
 // `padded` holds width + window − 1 numbers, x[i − window/2] at position i, and is overwritten.
-VARFOCUS_INLINE void window_sum(float* padded, float* VARFOCUS_RESTRICT out, int width,
+template <typename Number>
+VARFOCUS_INLINE void window_sum(Number* padded, Number* VARFOCUS_RESTRICT out, int width,
                                 int window) {
     const int length = width + window - 1;
     int taken = 0;  // neighbours summed already
     for (int step = 1; step <= window; step *= 2) {
         if (window & step) {
-            const float* from = padded + taken;
+            const Number* from = padded + taken;
             if (taken == 0) {
                 for (int i = 0; i < width; ++i) out[i] = from[i];
             } else {
@@ -33,7 +34,8 @@ VARFOCUS_INLINE void window_sum(float* padded, float* VARFOCUS_RESTRICT out, int
 }
 
 // Replicates the border of the `width` numbers that start at padded + window/2.
-VARFOCUS_INLINE void replicate_border(float* padded, int width, int window) {
+template <typename Number>
+VARFOCUS_INLINE void replicate_border(Number* padded, int width, int window) {
     const int half = window / 2;
     for (int i = 0; i < half; ++i) {
         padded[i] = padded[half];
