@@ -139,9 +139,12 @@ def learn(
         If the coordinate asked for needs focus positions that are not known.
     """
     some, more = grid(shape, FIT_PIXELS), grid(shape, NOISE_PIXELS)
-    samples = [_contrasty(each) for each in _ordered([curves(k, *some) for k in range(scales)])]
-    # The coarsest scale is the least noisy one: it shows best on which axis peaks are symmetric.
-    axis = axis or focus_axis(samples[-1], wanted, focus)
+    sampled = [curves(k, *some) for k in range(scales)]
+    samples = [_contrasty(each) for each in _ordered(sampled)]
+    if axis is None:
+        # The coarsest scale is the least noisy one: it shows best on which axis peaks are symmetric.
+        half = np.ascontiguousarray(sampled[-1][:, checkered(shape, some)])
+        axis = focus_axis(samples[-1], wanted, focus, _contrasty(_ordered([half])[0]))
     banks = engine.side_by_side(
         lambda sample: peaks.learnt(templates.fit_bank(axis, sample), sample), samples
     )
@@ -190,7 +193,10 @@ def cost_volume(contrast: Float, model: Model) -> Float:
 
 
 def focus_axis(
-    v: Float, wanted: str = "auto", focus: NDArray[np.float64] | None = None
+    v: Float,
+    wanted: str = "auto",
+    focus: NDArray[np.float64] | None = None,
+    some: Float | None = None,
 ) -> Coordinate:
     """Return the focus coordinate: as asked for, or the one that fits the curves best.
 
@@ -203,6 +209,8 @@ def focus_axis(
         unless an axis estimated from the stack explains clearly more; else that.
     focus : ndarray of shape (n,), optional
         Focus positions.
+    some : ndarray of shape (n, Q), float32, optional
+        Curves on which axes between the candidates are compared, which takes long; by default `v`.
 
     Returns
     -------
@@ -210,6 +218,7 @@ def focus_axis(
         Axis of n frames.
     """
     n = v.shape[0]
+    some = v if some is None else some
     if wanted == "frames":
         return coordinate.frames(n)
     if wanted in ("position", "reciprocal"):
@@ -219,13 +228,13 @@ def focus_axis(
         return known_axis(focus)
     estimated = templates.choose_axis(templates.candidate_axes(n), v)
     if focus is None:
-        return peaks.settled(estimated.coordinate, v)
+        return peaks.settled(estimated.coordinate, some)
     axes = [coordinate.position(focus)]
     if coordinate.one_sign(focus):
         axes.append(coordinate.reciprocal(focus))
     known = templates.choose_axis(axes, v)
     if estimated.misfit < KNOWN_IS_BETTER * known.misfit:
-        return peaks.settled(estimated.coordinate, v)
+        return peaks.settled(estimated.coordinate, some)
     return known.coordinate
 
 
@@ -279,6 +288,18 @@ def grid(shape: tuple[int, int], wanted: int) -> tuple[slice, slice]:
     step = max(int(np.sqrt(height * width / wanted)), 1)
     step += 1 - step % 2
     return _centred_slice(height, step), _centred_slice(width, step)
+
+
+def checkered(shape: tuple[int, int], part: tuple[slice, slice]) -> NDArray[np.bool_]:
+    """Return every other pixel of a `grid`, flat: black squares, also if the image is turned over.
+
+    Which curves are compared must not hang on the order of their energies, which rounding changes.
+    """
+    down, across = (
+        np.abs(2 * np.arange(side)[chosen] - (side - 1)) // (2 * (chosen.step or 1))
+        for side, chosen in zip(shape, part, strict=True)
+    )
+    return ((down[:, None] + across) % 2 == 0).ravel()
 
 
 def _centred_slice(length: int, step: int) -> slice:

@@ -51,9 +51,6 @@ FEWEST, ENOUGH = 30, 200
 WIDE, NARROW = 0.32, 0.05
 """Bends tried beside the best axis: so far away at first, then ever closer down to this."""
 
-EVERY = 2
-"""They are compared on every so many curves, and by what is learnt in a single round."""
-
 MOST_BENT = 3.0
 """Bends beyond this are not tried: no lens is that close."""
 
@@ -125,14 +122,13 @@ def settled(axis: Coordinate, v: Float) -> Coordinate:
     axis : Coordinate
         That which a formula chose.
     v : ndarray of shape (n, P), float32
-        Sampled curves without their mean, none of them zero.
+        Sampled curves without their mean, none of them zero; a single round of learning compares.
     """
     misfits: dict[float, float] = {}
-    some = np.ascontiguousarray(v[:, ::EVERY])
 
     def misfit(bend: float) -> float:
-        bank = templates.fit_bank(coordinate.bent(axis.n, bend), some, FEW_EXPONENTS)
-        return learnt(bank, some, rounds=1).misfit(some)
+        bank = templates.fit_bank(coordinate.bent(axis.n, bend), v, FEW_EXPONENTS)
+        return learnt(bank, v, rounds=1).misfit(v)
 
     assert axis.bend is not None
     best, step = axis.bend, WIDE
@@ -145,7 +141,27 @@ def settled(axis: Coordinate, v: Float) -> Coordinate:
             step *= 0.5
         best = lowest
     straight = misfits[0.0] if 0.0 in misfits else misfit(0.0)
-    return coordinate.bent(axis.n, best if misfits[best] < CLEARLY * straight else 0.0)
+    if misfits[best] >= CLEARLY * straight:
+        return coordinate.bent(axis.n, 0.0)
+    # Of bends that explain as much, rounding would choose one or the other.
+    beside = [bend for bend in misfits if step < abs(bend - best) < 3.0 * step]
+    return coordinate.bent(axis.n, lowest_between(misfits, [*beside, best]))
+
+
+def lowest_between(misfits: dict[float, float], places: list[float]) -> float:
+    """Return where the parabola through three places is lowest; the last of them if it opens down.
+
+    Parameters
+    ----------
+    misfits : dict
+        Value at each place.
+    places : list of float
+        Three, or the last one alone counts.
+    """
+    if len(places) != 3:
+        return places[-1]
+    curve, slope, _ = np.polyfit(np.array(places) - places[-1], [misfits[b] for b in places], 2)
+    return places[-1] - 0.5 * float(slope / curve) if curve > 0.0 else places[-1]
 
 
 def learnt(bank: Bank, v: Float, rounds: int = ROUNDS) -> Peaks:
