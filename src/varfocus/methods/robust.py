@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varfocus.canvas import Canvas, Tile, Whole
-from varfocus.contrast import PLAIN_SHARE, box_mean, jump_weight
+from varfocus.contrast import PLAIN_SHARE, jump_weight
 from varfocus.curve.likelihood import Model
 from varfocus.depth import heard
 from varfocus.edges.plain_areas import settle
@@ -27,6 +27,7 @@ from varfocus.energy import VolumeTerm, WindowTerm
 from varfocus.methods import detail, smoothness
 from varfocus.methods.borders import RIVAL_DISTANCE, with_borders
 from varfocus.methods.estimate import Estimate
+from varfocus.methods.evidence import EVIDENCE_WINDOW, evidence
 from varfocus.methods.prepared import Front, front_and_model
 from varfocus.methods.second_look import Look, second_look
 from varfocus.methods.smoothness import penalties
@@ -54,12 +55,6 @@ CURVATURE_REACH = 0.3
 
 FLATTEST = 0.35
 """Curvatures below this are treated as equal to it."""
-
-EVIDENCE_WINDOW = 9
-"""Side in pixels of the window over which the evidence for a depth is averaged."""
-
-NOISE_EVIDENCE = 5.5
-"""Evidence, in nats and divided by the number of frames, that 95 % of pure noise stays below."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +193,7 @@ def solve(
         if confined is not None:
             label = index[tile.outer] * np.float32(1.0 / model.step)
             spoken = confined.part(tile.outer).evidence(spoken, label)
-        spoken = evidence(spoken, model) * np.float32(len(stack) / NOISE_EVIDENCE)
+        spoken = evidence(spoken, model)
         return (
             np.clip(lead[tile.outer], -MARGIN_LIMIT, MARGIN_LIMIT),
             standard_error(bend[tile.outer], model),
@@ -387,26 +382,3 @@ def standard_error(bend: Float, model: Model) -> Float:
     scale = unit * float(np.sqrt(SIGMA_NOISE**2 / known + SIGMA_MODEL**2))
     sigma: Float = (np.float32(scale) / np.sqrt(curved)).astype(np.float32, copy=False)
     return sigma
-
-
-def evidence(cost: Float, model: Model) -> Float:
-    """Return the evidence for the chosen depth around each pixel, in nats.
-
-    The mean over 9×9 pixels of −C(d): how much better a peak at that depth explains the contrast
-    curves than none. A depth is called unknown where this does not exceed what noise alone would
-    give, 5.5/n nats for n frames (measured on white noise; more frames are fooled less).
-
-    Parameters
-    ----------
-    cost : ndarray of shape (H, W), float32
-        C(d).
-    model : Model
-        Gives the unit of C.
-
-    Returns
-    -------
-    ndarray of shape (H, W), float32
-        Not below zero, except through interpolation.
-    """
-    mean: Float = box_mean(cost * np.float32(-model.depth_of_well), EVIDENCE_WINDOW)
-    return mean

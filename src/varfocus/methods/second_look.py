@@ -41,6 +41,7 @@ from varfocus.energy.operators import K, magnitude
 from varfocus.explain import Lens
 from varfocus.explain.fill import continued, edge_weight
 from varfocus.explain.reblur import local_mean
+from varfocus.methods.evidence import beyond_noise
 from varfocus.methods.prepared import front_and_model
 from varfocus.methods.smoothness import light, penalties
 from varfocus.methods.veto import end_labels, overshadowed
@@ -412,9 +413,11 @@ class _Small:
         """Return the depth, where little speaks continued from what explains the frames."""
         A, G, noise = self.explained(index, lens)
         explained = explain.gate_at(G, self.label(index))
-        evidence = np.clip(-self.at(self.T, index), 0.0, MOST_WEIGHT)
-        edge = edge_weight(A, noise)
-        smooth = continued(index, explained**2 * evidence, edge, PRICE / self.model.peak_width)
+        cost = self.at(self.T, index)
+        evidence = np.clip(-cost, 0.0, MOST_WEIGHT)
+        # Little by little the noise of a plain area would outweigh the few pixels around it.
+        weight = explained**2 * evidence * beyond_noise(cost, self.model)
+        smooth = continued(index, weight, edge_weight(A, noise), PRICE / self.model.peak_width)
         return np.where(local_mean(evidence, COMPARED) < SPEAKS, smooth, index)
 
     def reliable(self, index: Float) -> Mask:
