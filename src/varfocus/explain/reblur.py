@@ -222,6 +222,19 @@ def gate_at(G: Float, label: NDArray[np.intp]) -> Float:
     return _gated(np.take_along_axis(G, label[None], axis=0)[0], G)
 
 
+def likely(G: Float) -> Float:
+    r"""Return exp(−2(G − min_l G)): G is half the exponent of a likelihood."""
+    likelihood: Float = np.exp(np.float32(2.0) * (G.min(axis=0) - G))
+    return likelihood
+
+
+def likely_at(G: Float, label: NDArray[np.intp]) -> Float:
+    """Return how likely one label of each pixel is beside its likeliest, ``(H, W)``."""
+    values = np.take_along_axis(G, label[None], axis=0)[0]
+    likelihood: Float = np.exp(np.float32(2.0) * (G.min(axis=0) - values))
+    return likelihood
+
+
 def _gated(values: Float, G: Float) -> Float:
     usual = usual_misfit(G)
     explained: Float = np.exp(-np.maximum(values - np.float32(usual), 0.0) / np.float32(usual))
@@ -243,7 +256,7 @@ def joined(T: Float, G: Float) -> Float:
     """
     V = gate(G, float(G.min()))
     C = np.float32(SHARE) * wells(G) * V.max(axis=0)
-    C += np.float32(1.0 - SHARE) * T * np.exp(np.float32(2.0) * (G.min(axis=0) - G))
+    C += np.float32(1.0 - SHARE) * T * likely(G)
     deep = float(-C.min(axis=0).mean(dtype=np.float64))
     cost: Float = C / np.float32(max(deep, 1e-12))
     return cost

@@ -412,11 +412,11 @@ class _Small:
     def filled(self, index: Float, lens: Lens) -> Float:
         """Return the depth, where little speaks continued from what explains the frames."""
         A, G, noise = self.explained(index, lens)
-        explained = explain.gate_at(G, self.label(index))
-        cost = self.at(self.T, index)
+        label, cost = self.label(index), self.at(self.T, index)
+        explained = explain.gate_at(G, label) * explain.likely_at(G, label)
         evidence = np.clip(-cost, 0.0, MOST_WEIGHT)
         # Little by little the noise of a plain area would outweigh the few pixels around it.
-        weight = explained**2 * evidence * beyond_noise(cost, self.model)
+        weight = explained * evidence * beyond_noise(cost, self.model)
         smooth = continued(index, weight, edge_weight(A, noise), PRICE / self.model.peak_width)
         return np.where(local_mean(evidence, COMPARED) < SPEAKS, smooth, index)
 
