@@ -93,6 +93,9 @@ none, and is doubted less."""
 KEPT = 0.8
 """Once contrast is contradicted, its answer is kept where it leaves this share of the misfit."""
 
+LIKELY = 0.5
+"""The likeliest depth of a pixel is trusted at least so far, whatever it explains."""
+
 SPEAKS = 0.25
 """Evidence around a pixel, in average wells, below which depth is continued from elsewhere."""
 
@@ -327,7 +330,7 @@ class _Small:
             believed = contradicted >= CONTRADICTED[lens.rim] or order.clear
             if believed and share >= CONTRADICTED[lens.rim]:
                 nearest = agreed(order, self.near_end([first, joined]))
-                trust = explain.gate_at(G, self.label(chosen))
+                trust = trusted(G, self.label(chosen))
                 chosen, things = self.with_overlooked(chosen, first, lens, nearest)
                 trust[things] = 1.0  # where G is no judge
                 low = ndimage.minimum_filter(chosen, 3, mode="nearest")
@@ -447,6 +450,16 @@ class _Small:
         """Return the depth in frames refined from one in labels."""
         d_0 = label * np.float32(self.model.step)
         return light(search.term(label), self.model, d_0, self.weight, self.params)[0]
+
+
+def trusted(G: Float, label: NDArray[np.intp]) -> Float:
+    """Return how far a depth is to be trusted where contrast is searched again, ``(H, W)``.
+
+    As far as it explains the frames; where no depth does, as beside what hides something, half as
+    far as it is likely.
+    """
+    likely = np.float32(LIKELY) * explain.likely_at(G, label)
+    return np.maximum(explain.gate_at(G, label), likely)
 
 
 def agreed(order: explain.Order, outlines: End | None) -> End | None:
