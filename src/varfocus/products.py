@@ -35,7 +35,7 @@ Float = NDArray[np.float32]
 CONFIDENCE_WEIGHTS = {
     "paper": (4.13, 2.77, 0.59),
     "classic": (3.75, 6.87, -1.07),
-    "robust": (1.6, 2.99, 0.75),
+    "robust": (1.58, 3.41, 0.59),
 }
 """w_M, w_f, w_0 of each method, fitted by benchmarks/fit_confidence.py."""
 

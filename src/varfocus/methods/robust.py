@@ -48,7 +48,7 @@ MARGIN_LIMIT = 3.0
 SIGMA_NOISE, SIGMA_MODEL = 0.66, 0.05
 """Standard error at unit curvature, in peak widths: what noise adds at a well of one nat in one
 frame, and what remains without noise. The median scene of benchmarks/fit_uncertainty.py asks for
-0.47 and 0.032, strongly bent surfaces for twice that: an error bar had better be long."""
+0.50 and 0.005, layers and strongly bent surfaces for more: an error bar had better be long."""
 
 CURVATURE_REACH = 0.3
 """Distance in peak widths at which the curvature of the aggregated cost is taken."""
