@@ -196,3 +196,20 @@ def test_constant_frames_are_refused():
 def test_curves_without_noise_make_finite_costs():
     volume = volume_of(np.full((6, 7), 4.0), coordinate.frames(9), 1.0)
     assert np.isfinite(cost_of(volume)[0]).all()
+
+
+@pytest.mark.parametrize("shape", [(60, 84), (61, 83), (300, 401), (512, 512), (3, 400)])
+def test_half_of_the_pixels_are_the_same_of_a_turned_image(shape):
+    """Every other one, and of an image turned over those that lie there."""
+    part = likelihood.grid(shape, 2000)
+    image = np.zeros(shape, bool)
+    rows, columns = (np.arange(side)[cut] for side, cut in zip(shape, part, strict=True))
+    image[np.ix_(rows, columns)] = likelihood.checkered(shape, part).reshape(rows.size, -1)
+    np.testing.assert_array_equal(image, image[::-1])
+    np.testing.assert_array_equal(image, image[:, ::-1])
+    assert image.sum() == pytest.approx(rows.size * columns.size / 2, rel=0.1)
+    turned = np.zeros(shape[::-1], bool)
+    part = likelihood.grid(shape[::-1], 2000)
+    rows, columns = (np.arange(side)[cut] for side, cut in zip(shape[::-1], part, strict=True))
+    turned[np.ix_(rows, columns)] = likelihood.checkered(shape[::-1], part).reshape(rows.size, -1)
+    np.testing.assert_array_equal(turned, image.T)

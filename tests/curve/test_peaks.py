@@ -148,6 +148,15 @@ def test_the_axis_is_that_on_which_learnt_peaks_explain_most(kappa, rng):
         assert coordinate.by_name(found.name, N, None).bend == found.bend
 
 
+def test_the_lowest_place_is_that_of_the_parabola():
+    places = [1.2, 0.8, 1.0]
+    valley = {x: 3.0 + 2.0 * (x - 0.93) ** 2 for x in places}
+    assert peaks.lowest_between(valley, places) == pytest.approx(0.93)
+    hill = {x: -value for x, value in valley.items()}
+    assert peaks.lowest_between(hill, places) == 1.0
+    assert peaks.lowest_between(valley, [1.0]) == 1.0
+
+
 def test_a_stack_seen_backwards_has_the_axis_seen_backwards(rng):
     axis = coordinate.hyperbolic(N, 0.3)
     v = curves(rng, rng.uniform(1.0, N - 2.0, 1500), axis)

@@ -8,7 +8,7 @@ from ghosts import ghostly_scene
 from varfocus import engine, reconstruct, simulate
 from varfocus.canvas import InTiles, Whole
 from varfocus.canvas.scratch import Scratch
-from varfocus.methods.second_look import place_in, reduced, reduction, spread
+from varfocus.methods.second_look import place_in, reduced, reduction, spread, trusted
 from varfocus.simulation import Camera
 from varfocus.stack import FocusStack
 from varfocus.studies.metrics import jump_distance
@@ -83,6 +83,18 @@ def test_ghosts_beside_strong_edges_are_recognised():
     whole = reconstruct(ghostly.frames, align="none")
     assert np.sqrt(np.mean((whole.index - truth)[beyond] ** 2)) < 0.25
     assert np.mean(np.abs(whole.index - truth)[beyond] > 4) < 0.1 * np.mean(off[0] > 4)
+
+
+def test_depths_are_trusted_as_they_explain_or_half_as_they_are_likely():
+    G = np.full((3, 1, 5), 9.0, np.float32)
+    G[1] = 1.0  # usual: the second label explains everything
+    G[:, 0, 4] = 8.0, 7.0, 30.0  # nothing explains this pixel, the second label least badly
+    for label, all_but_one, last in ((1, 1.0, 0.5), (0, np.exp(-8.0), 0.5 * np.exp(-2.0))):
+        trust = trusted(G, np.full((1, 5), label))[0]
+        np.testing.assert_allclose(trust[:4], all_but_one, rtol=1e-5)
+        # Half its likelihood, or how well it explains if that is more: exp(-(G - 1)) here.
+        np.testing.assert_allclose(trust[4], last, rtol=1e-5)
+    assert trusted(G, np.full((1, 5), 2))[0, 4] < 1e-9
 
 
 @needs_engine
