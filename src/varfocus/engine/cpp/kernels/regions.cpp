@@ -175,34 +175,42 @@ void region_planes(const RegionPlanes& problem, Size size, float* out) {
     for (std::size_t i = 0; i < pixels; ++i) ++start[std::size_t(problem.label[i]) + 1];
     for (std::size_t k = 0; k < count; ++k) start[k + 1] += start[k], place[k] = start[k];
     for (const std::int32_t i : lowest) order[place[std::size_t(problem.label[i])]++] = i;
+    // What a region is asked for again and again, in that order.
+    struct Place {
+        double y, x, d, w;
+    };
+    Buffer<Place> places(pixels);
+    for (std::size_t j = 0; j < pixels; ++j) {
+        const std::int32_t i = order[j];
+        places[j] = {double(i / size.width), double(i % size.width), double(problem.depth[i]),
+                     weight[std::size_t(i)]};
+    }
     for (std::size_t k = 0; k < count; ++k) {
         const std::size_t first = start[k], end = start[k + 1];
         if (first == end) continue;
         double total = 0.0, down = 0.0, across = 0.0;
         for (std::size_t j = first; j < end; ++j) {
-            const std::int32_t i = order[j];
-            const double w = weight[std::size_t(i)];
-            total += w, down += w * double(i / size.width), across += w * double(i % size.width);
+            const Place& p = places[j];
+            total += p.w, down += p.w * p.y, across += p.w * p.x;
         }
         down /= total, across /= total;
         double sum = 0.0, level = 0.0, rise = 0.0, lean = 0.0;
         for (std::size_t j = first; j < end; ++j) {
-            sum += weight[std::size_t(order[j])];
-            level = double(problem.depth[order[j]]);
+            sum += places[j].w;
+            level = places[j].d;
             if (sum >= (0.5 - MIDDLE) * total) break;
         }
         for (int round = 0; round < problem.rounds; ++round) {
             double m00 = 0.0, m01 = 0.0, m02 = 0.0, b0 = 0.0, b1 = 0.0, b2 = 0.0;
             double m11 = problem.stiff, m12 = 0.0, m22 = problem.stiff;
             for (std::size_t j = first; j < end; ++j) {
-                const std::int32_t i = order[j];
-                const double y = double(i / size.width) - down, x = double(i % size.width) - across;
-                const double d = double(problem.depth[i]);
-                const double off = (d - (level + rise * y + lean * x)) / problem.tolerance;
-                const double w = weight[std::size_t(i)] / (1.0 + off * off);
+                const Place& p = places[j];
+                const double y = p.y - down, x = p.x - across;
+                const double off = (p.d - (level + rise * y + lean * x)) / problem.tolerance;
+                const double w = p.w / (1.0 + off * off);
                 m00 += w, m01 += w * y, m02 += w * x;
                 m11 += w * y * y, m12 += w * y * x, m22 += w * x * x;
-                b0 += w * d, b1 += w * d * y, b2 += w * d * x;
+                b0 += w * p.d, b1 += w * p.d * y, b2 += w * p.d * x;
             }
             const double c00 = m11 * m22 - m12 * m12, c01 = m02 * m12 - m01 * m22;
             const double c02 = m01 * m12 - m02 * m11, c11 = m00 * m22 - m02 * m02;
@@ -213,9 +221,8 @@ void region_planes(const RegionPlanes& problem, Size size, float* out) {
             lean = (c02 * b0 + c12 * b1 + c22 * b2) / all;
         }
         for (std::size_t j = first; j < end; ++j) {
-            const std::int32_t i = order[j];
-            const double y = double(i / size.width) - down, x = double(i % size.width) - across;
-            out[i] += float(level + rise * y + lean * x);
+            const Place& p = places[j];
+            out[order[j]] += float(level + rise * (p.y - down) + lean * (p.x - across));
         }
     }
 }
