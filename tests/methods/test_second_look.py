@@ -90,11 +90,14 @@ def test_depths_are_trusted_as_they_explain_or_half_as_they_are_likely():
     G[1] = 1.0  # usual: the second label explains everything
     G[:, 0, 4] = 8.0, 7.0, 30.0  # nothing explains this pixel, the second label least badly
     for label, all_but_one, last in ((1, 1.0, 0.5), (0, np.exp(-8.0), 0.5 * np.exp(-2.0))):
-        trust = trusted(G, np.full((1, 5), label))[0]
+        trust = trusted(G, np.full((1, 5), label), 1)[0]
         np.testing.assert_allclose(trust[:4], all_but_one, rtol=1e-5)
         # Half its likelihood, or how well it explains if that is more: exp(-(G - 1)) here.
         np.testing.assert_allclose(trust[4], last, rtol=1e-5)
-    assert trusted(G, np.full((1, 5), 2))[0, 4] < 1e-9
+    assert trusted(G, np.full((1, 5), 2), 1)[0, 4] < 1e-9
+    # One pixel of frames reduced to a quarter says less of each of sixteen.
+    quarter = trusted(G, np.full((1, 5), 0), 4)[0]
+    np.testing.assert_allclose(quarter, [*4 * [np.exp(-2.0)], 0.5 * np.exp(-0.5)], rtol=1e-5)
 
 
 @needs_engine

@@ -142,7 +142,7 @@ def learn(
     sampled = [curves(k, *some) for k in range(scales)]
     samples = [_contrasty(each) for each in _ordered(sampled)]
     if axis is None:
-        # The coarsest scale is the least noisy one: it shows best on which axis peaks are symmetric.
+        # The coarsest scale is the least noisy: it shows best on which axis peaks are symmetric.
         half = np.ascontiguousarray(sampled[-1][:, checkered(shape, some)])
         axis = focus_axis(samples[-1], wanted, focus, _contrasty(_ordered([half])[0]))
     banks = engine.side_by_side(
@@ -299,7 +299,8 @@ def checkered(shape: tuple[int, int], part: tuple[slice, slice]) -> NDArray[np.b
         np.abs(2 * np.arange(side)[chosen] - (side - 1)) // (2 * (chosen.step or 1))
         for side, chosen in zip(shape, part, strict=True)
     )
-    return ((down[:, None] + across) % 2 == 0).ravel()
+    black: NDArray[np.bool_] = (down[:, None] + across) % 2 == 0
+    return black.ravel()
 
 
 def _centred_slice(length: int, step: int) -> slice:

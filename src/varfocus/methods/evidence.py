@@ -54,4 +54,5 @@ def beyond_noise(cost: Float, model: Model) -> Float:
     ndarray of shape (H, W), float32
         2E − 1, in [0, 1].
     """
-    return np.clip(2.0 * evidence(cost, model) - 1.0, 0.0, 1.0)
+    counts: Float = np.clip(2.0 * evidence(cost, model) - 1.0, 0.0, 1.0)
+    return counts

@@ -94,7 +94,7 @@ KEPT = 0.8
 """Once contrast is contradicted, its answer is kept where it leaves this share of the misfit."""
 
 LIKELY = 0.5
-"""The likeliest depth of a pixel is trusted at least so far, whatever it explains."""
+"""The likeliest depth of a pixel is trusted so far at least, whatever it explains."""
 
 SPEAKS = 0.25
 """Evidence around a pixel, in average wells, below which depth is continued from elsewhere."""
@@ -158,8 +158,7 @@ class Look:
         """Return where costs count in full size, in labels of a model.
 
         Ranges are those of the closest pixel of the reduced size, or of both; depth and trust are
-        linear between. What a pixel of it says of each of f × f pixels counts less: V to the power
-        of 1/f, and β/f.
+        linear between. What a pixel of it says of each of f × f pixels counts less: β/f.
         """
         per_label = np.float32(1.0 / model.step)
 
@@ -171,13 +170,12 @@ class Look:
             low = _closest(self.low, places, np.minimum) * per_label
             high = _closest(self.high, places, np.maximum) * per_label
             centre, trust = (_between(each, places) for each in (self.centre, self.trust))
-            return low, high, centre * per_label, trust ** np.float32(1.0 / self.factor)
+            return low, high, centre * per_label, trust
 
         low, high, centre, trust = canvas.map("second look", 0, work)
         width, ghosts = model.peak_width / model.step, self.lens.rim == "hard"
         pull = PULL / self.factor
-        usual = float((self.trust ** (1.0 / self.factor)).mean(dtype=np.float64))
-        scale = 1.0 / (usual + pull)
+        scale = 1.0 / (float(self.trust.mean(dtype=np.float64)) + pull)
         return Confinement(low, high, centre, trust, width, scale, pull, ghosts)
 
 
@@ -214,7 +212,7 @@ def second_look(
     numbers = spread(model.coordinate.x)
     progress("second look", 0, 1)
     small = reduced(stack, numbers, factor, canvas)
-    found = _Small(small, params, model.coordinate.among(numbers)).answer()
+    found = _Small(small, params, model.coordinate.among(numbers), factor).answer()
     progress("second look", 1, 1)
     if found is None:
         return None
@@ -294,7 +292,8 @@ def reduced(stack: FocusStack, numbers: list[int], factor: int, canvas: Canvas) 
 class _Small:
     """The stack in reduced size, and the steps of the second look."""
 
-    def __init__(self, stack: FocusStack, params: Params, axis: Coordinate) -> None:
+    def __init__(self, stack: FocusStack, params: Params, axis: Coordinate, factor: int) -> None:
+        self.factor = factor
         front, self.model = front_and_model(stack, params, Whole(stack.shape), axis=axis)
         self.stack = stack
         self.params = RobustParams()  # what is smooth here does not depend on taste
@@ -330,7 +329,7 @@ class _Small:
             believed = contradicted >= CONTRADICTED[lens.rim] or order.clear
             if believed and share >= CONTRADICTED[lens.rim]:
                 nearest = agreed(order, self.near_end([first, joined]))
-                trust = trusted(G, self.label(chosen))
+                trust = trusted(G, self.label(chosen), self.factor)
                 chosen, things = self.with_overlooked(chosen, first, lens, nearest)
                 trust[things] = 1.0  # where G is no judge
                 low = ndimage.minimum_filter(chosen, 3, mode="nearest")
@@ -452,14 +451,18 @@ class _Small:
         return light(search.term(label), self.model, d_0, self.weight, self.params)[0]
 
 
-def trusted(G: Float, label: NDArray[np.intp]) -> Float:
-    """Return how far a depth is to be trusted where contrast is searched again, ``(H, W)``.
+def trusted(G: Float, label: NDArray[np.intp], factor: int) -> Float:
+    r"""Return how far a depth is to be trusted where contrast is searched again, ``(H, W)``.
 
-    As far as it explains the frames; where no depth does, as beside what hides something, half as
-    far as it is likely.
+    .. math:: \max\bigl(V^{1/f},\; \tfrac12\, P^{1/f}\bigr),
+
+    as far as it explains the frames, V; where no depth does, as beside what hides something, half
+    as far as it is likely, P. What one pixel says of f × f counts less.
     """
-    likely = np.float32(LIKELY) * explain.likely_at(G, label)
-    return np.maximum(explain.gate_at(G, label), likely)
+    part = np.float32(1.0 / factor)
+    likely = explain.likely_at(G, label) ** part * np.float32(LIKELY)
+    trust: Float = np.maximum(explain.gate_at(G, label) ** part, likely)
+    return trust
 
 
 def agreed(order: explain.Order, outlines: End | None) -> End | None:
