@@ -102,7 +102,7 @@ SPEAKS = 0.25
 CONTRADICTED = {"hard": 0.001, "soft": 0.01}
 """Share of the pixels whose frames contradict their contrast, from which on that is believed."""
 
-DOUBTED = {"hard": 0.001, "soft": 0.003}
+DOUBTED = {"hard": 0.001, "soft": 0.005}
 """The same, if the answer that follows shows clearly which end of the stack is near: then its jumps
 are those of things that hide one another."""
 
@@ -224,7 +224,7 @@ def second_look(
     lens = replace(found.lens, radius=found.lens.radius * factor)
     low, high, centre = (whole(each) for each in (found.low, found.high, found.centre))
     # One frame of those looked at may be several of all.
-    margin = np.float32(MARGIN)
+    margin = np.float32(MARGIN * (len(stack) - 1) / (len(numbers) - 1))
     return replace(
         found, lens=lens, low=low - margin, high=high + margin, centre=centre, factor=factor
     )
