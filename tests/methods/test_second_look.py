@@ -8,7 +8,9 @@ from ghosts import ghostly_scene
 from varfocus import engine, reconstruct, simulate
 from varfocus.canvas import InTiles, Whole
 from varfocus.canvas.scratch import Scratch
+from varfocus.methods.robust import prepare
 from varfocus.methods.second_look import place_in, reduced, reduction, spread, trusted
+from varfocus.params import Params
 from varfocus.simulation import Camera
 from varfocus.stack import FocusStack
 from varfocus.studies.metrics import jump_distance
@@ -98,6 +100,19 @@ def test_depths_are_trusted_as_they_explain_or_half_as_they_are_likely():
     # One pixel of frames reduced to a quarter says less of each of sixteen.
     quarter = trusted(G, np.full((1, 5), 0), 4)[0]
     np.testing.assert_allclose(quarter, [*4 * [np.exp(-2.0)], 0.5 * np.exp(-0.5)], rtol=1e-5)
+
+
+@needs_engine
+@pytest.mark.parametrize("n", [9, 41])
+def test_depth_may_move_by_frames_of_the_look(n):
+    """Of 41 frames the look sees 20: it knows no depth to one and a half of all."""
+    stack = FocusStack.from_array(ghostly_scene((120, 160), n=n).frames)
+    look = prepare(stack, Params.from_keywords("robust")).look
+    assert look is not None
+    assert look.changes
+    seen = min(n, 20)
+    narrowest = float((look.high - look.low).min())
+    assert narrowest == pytest.approx(2 * 1.5 * (n - 1) / (seen - 1), rel=0.01)
 
 
 @needs_engine
