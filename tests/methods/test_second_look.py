@@ -116,12 +116,13 @@ def test_depth_may_move_by_frames_of_the_look(n):
 
 
 @needs_engine
-def test_mirrored_frames_give_a_mirrored_depth(ghostly):
-    plain = reconstruct(ghostly.frames, align="none", edges="off")
-    turned = reconstruct(ghostly.frames[:, :, ::-1], align="none", edges="off")
-    truth = ghostly.truth_index
-    np.testing.assert_allclose(turned.index[:, ::-1], plain.index, atol=0.05)
-    assert error(turned, truth[:, ::-1]) == pytest.approx(error(plain, truth), rel=1e-3)
+@pytest.mark.parametrize("axis", [1, 2])
+def test_mirrored_frames_give_a_mirrored_depth(ghostly, axis):
+    """Rounds of search and votes would make much of a difference in the last bit."""
+    plain = reconstruct(ghostly.frames, align="none")
+    turned = reconstruct(np.flip(ghostly.frames, axis), align="none")
+    assert plain.findings["reblur"]["changes"]
+    np.testing.assert_allclose(np.flip(turned.index, axis - 1), plain.index, atol=1e-4)
 
 
 @needs_engine

@@ -37,7 +37,7 @@ from varfocus.curve.likelihood import Model, cost_volume
 from varfocus.edges import End, enough_frames, jump_height, near_end
 from varfocus.edges.plain_areas import settle
 from varfocus.energy.confine import PULL, Confinement
-from varfocus.energy.operators import K, magnitude
+from varfocus.energy.operators import K
 from varfocus.explain import Lens
 from varfocus.explain.fill import continued, edge_weight
 from varfocus.explain.reblur import local_mean
@@ -351,7 +351,7 @@ class _Small:
         for _ in range(VOTES):
             A, G, _ = self.explained(index, lens)
             asked = ndimage.maximum_filter(
-                magnitude(K(index)) > JUMP * self.model.peak_width, 2 * BESIDE + 1
+                steepness(index) > JUMP * self.model.peak_width, 2 * BESIDE + 1
             )
             trust = explain.gate_at(G, self.label(index))
             index = explain.vote(index, trust, A, asked, self.model.step, self.model.labels)
@@ -449,6 +449,15 @@ class _Small:
         """Return the depth in frames refined from one in labels."""
         d_0 = label * np.float32(self.model.step)
         return light(search.term(label), self.model, d_0, self.weight, self.params)[0]
+
+
+def steepness(index: Float) -> Float:
+    """Return the larger step along rows and the larger along columns, together, ``(H, W)``."""
+    right, down = np.abs(K(index))
+    right[:, 1:] = np.maximum(right[:, 1:], right[:, :-1])
+    down[1:] = np.maximum(down[1:], down[:-1])
+    steep: Float = np.hypot(right, down)
+    return steep
 
 
 def trusted(G: Float, label: NDArray[np.intp], factor: int) -> Float:

@@ -9,7 +9,9 @@ q the pixel before p on the path: P₁ for a slope, P₂ at most, however high t
 from pixel to pixel, and the larger one of q and p counts. The sum over
 the eight paths that end in p, A(p, l) = Σ L(p, l), is low where p and everything it can see agree
 on l. On a one-pixel-wide image the sum over the two paths less C is the exact minimum over all
-labellings that pass through (p, l): dynamic programming.
+labellings that pass through (p, l): dynamic programming. Path costs are added in multiples of
+2⁻¹⁴, without rounding: an image turned over, in which paths come in another order, has the same
+sums.
 
 References
 ----------
@@ -27,6 +29,9 @@ from numpy.typing import NDArray
 Float: TypeAlias = NDArray[np.float32]
 
 PATHS = 8
+
+COARSE = np.float32(768.0)
+"""Added and taken off again it leaves a multiple of 2⁻¹⁴."""
 
 
 def semi_global(cost: Float, p1: float, p2: float | Float) -> Float:
@@ -115,7 +120,7 @@ def _at(volume: Float, label: NDArray[np.intp]) -> Float:
 def _add_downward(cost: Float, total: Float, p1: float, p2: Float, shifts: tuple[int, ...]) -> None:
     """Add to `total` the costs of the paths that come from the row above, shifted by columns."""
     last = [cost[:, 0]] * len(shifts)
-    total[:, 0] += np.float32(len(shifts)) * cost[:, 0]
+    total[:, 0] += np.float32(len(shifts)) * _coarse(cost[:, 0])
     for i in range(1, cost.shape[1]):
         for s, shift in enumerate(shifts):
             # The path into column j comes from column j − shift; at the border it begins.
@@ -125,7 +130,13 @@ def _add_downward(cost: Float, total: Float, p1: float, p2: Float, shifts: tuple
             jump = np.maximum(p2[i, target], p2[i - 1, source])
             new[:, target] += _transition(last[s][:, source], p1, jump)
             last[s] = new
-            total[:, i] += new
+            total[:, i] += _coarse(new)
+
+
+def _coarse(costs: Float) -> Float:
+    """Return costs as multiples of 2⁻¹⁴, of which sums are exact."""
+    rounded: Float = (costs + COARSE) - COARSE
+    return rounded
 
 
 def _transition(last: Float, p1: float, p2: Float) -> Float:

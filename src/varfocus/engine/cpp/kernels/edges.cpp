@@ -98,26 +98,35 @@ class Arena {
     std::size_t used_ = 0;
 };
 
-constexpr int ROWS = 4;  // that are filtered together, so that every load serves several sums
+constexpr int ROWS = 4;  // that are filtered together: their sums do not wait for one another
 
 int rounded_up(int count, int unit) { return (count + unit - 1) / unit * unit; }
 
-// Sums over rows. `taps` lies between ROWS − 1 zeros on either side.
+// Taps are symmetric. What lies equally far on either side is added first: a mirrored image has the
+// same sums, to the last bit.
+
+// Sums over rows.
 void add_rows(const float* in, int stride, const float* taps, int count, int rows, int width,
               float* out, int out_stride) {
+    const int radius = count / 2;
     for (int y = 0; y < rows; y += ROWS) {
         for (int x = 0; x < width; x += LANES) {
-            const float* from = in + std::ptrdiff_t(y) * stride + x;
-            Lanes a, b, c, d, v;
-            fill(a, 0.0f), fill(b, 0.0f), fill(c, 0.0f), fill(d, 0.0f);
-            for (int j = 0; j < count + ROWS - 1; ++j, from += stride) {
-                load(from, v);
-                a = a + v * taps[j], b = b + v * taps[j - 1];
-                c = c + v * taps[j - 2], d = d + v * taps[j - 3];
+            const float* middle = in + std::ptrdiff_t(y + radius) * stride + x;
+            Lanes sum[ROWS], before, after;
+            for (int i = 0; i < ROWS; ++i) {
+                load(middle + std::ptrdiff_t(i) * stride, before);
+                sum[i] = before * taps[radius];
             }
-            float* to = out + std::ptrdiff_t(y) * out_stride + x;
-            store(a, to), store(b, to + out_stride);
-            store(c, to + 2 * out_stride), store(d, to + 3 * out_stride);
+            for (int j = 1; j <= radius; ++j) {
+                for (int i = 0; i < ROWS; ++i) {
+                    load(middle + std::ptrdiff_t(i - j) * stride, before);
+                    load(middle + std::ptrdiff_t(i + j) * stride, after);
+                    sum[i] = sum[i] + (before + after) * taps[radius + j];
+                }
+            }
+            for (int i = 0; i < ROWS; ++i) {
+                store(sum[i], out + std::ptrdiff_t(y + i) * out_stride + x);
+            }
         }
     }
 }
@@ -125,15 +134,20 @@ void add_rows(const float* in, int stride, const float* taps, int count, int row
 // Sums along rows.
 void add_columns(const float* in, int stride, const float* taps, int count, int rows, int width,
                  float* out, int out_stride) {
+    const int radius = count / 2;
     for (int y = 0; y < rows; y += ROWS) {
         for (int x = 0; x < width; x += LANES) {
-            const float* from = in + std::ptrdiff_t(y) * stride + x;
-            Lanes sum[ROWS], v;
-            for (int i = 0; i < ROWS; ++i) fill(sum[i], 0.0f);
-            for (int j = 0; j < count; ++j) {
+            const float* middle = in + std::ptrdiff_t(y) * stride + x + radius;
+            Lanes sum[ROWS], before, after;
+            for (int i = 0; i < ROWS; ++i) {
+                load(middle + i * stride, before);
+                sum[i] = before * taps[radius];
+            }
+            for (int j = 1; j <= radius; ++j) {
                 for (int i = 0; i < ROWS; ++i) {
-                    load(from + i * stride + j, v);
-                    sum[i] = sum[i] + v * taps[j];
+                    load(middle + i * stride - j, before);
+                    load(middle + i * stride + j, after);
+                    sum[i] = sum[i] + (before + after) * taps[radius + j];
                 }
             }
             for (int i = 0; i < smaller(ROWS, rows - y); ++i) {
@@ -161,11 +175,9 @@ Box convolve(const float* in, float* out, int planes, Size size, const Buffer<fl
     const int width = right - left, padded = rounded_up(width, LANES);
     const int offset = left - (box.left - radius);
     const int stride = rounded_up(box.right - box.left, LANES) + 2 * radius + 2 * LANES;
-    thread_local Buffer<float> tall, wide, between;
+    thread_local Buffer<float> tall, wide;
     tall.resize(std::size_t(rows + count - 1) * std::size_t(padded));
     wide.resize(std::size_t(rows) * std::size_t(stride));
-    between.assign(std::size_t(count + 2 * (ROWS - 1)), 0.0f);
-    copy_to(between.data() + ROWS - 1, taps.data(), count);
     for (int m = 0; m < planes; ++m) {
         for (int y = 0; y < rows + count - 1; ++y) {
             float* to = tall.data() + std::ptrdiff_t(y) * padded;
@@ -176,8 +188,8 @@ Box convolve(const float* in, float* out, int planes, Size size, const Buffer<fl
             const int begun = used ? width : 0;
             fill_with(to + begun, padded - begun, 0.0f);
         }
-        add_rows(tall.data(), padded, between.data() + ROWS - 1, count, rows, padded,
-                 wide.data() + offset, stride);
+        add_rows(tall.data(), padded, taps.data(), count, rows, padded, wide.data() + offset,
+                 stride);
         for (int y = 0; y < rows; ++y) {
             float* row = wide.data() + std::ptrdiff_t(y) * stride;
             const float first = left == 0 ? row[offset] : 0.0f;

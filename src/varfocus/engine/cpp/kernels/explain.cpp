@@ -131,16 +131,17 @@ void compare(const Comparison& problem, float* off, std::int32_t* nearest, int t
     });
 }
 
-// The depth that most pixels like this one have, or its own where that is among them.
-float elected(const Vote& problem, const float* closeness, Size size, int y, int x, float* histogram,
-              float* weights) {
+// The depth that most pixels like this one have, or its own where that is among them. Votes are
+// added in double precision: whichever comes first, as in a mirrored image, the same depth wins.
+float elected(const Vote& problem, const float* closeness, Size size, int y, int x,
+              double* histogram, float* weights) {
     const int reach = problem.reach, width = size.width;
     const int top = larger(y - reach, 0), bottom = smaller(y + reach, size.height - 1);
     const int left = larger(x - reach, 0), right = smaller(x + reach, width - 1);
     const int side = 2 * reach + 1;
     const std::ptrdiff_t here = std::ptrdiff_t(y) * width + x;
     const float own = problem.picture[here], depth = problem.depth[here];
-    fill_with(histogram, problem.labels, 0.0f);
+    fill_with(histogram, problem.labels, 0.0);
     float* to = weights;
     for (int v = top; v <= bottom; ++v) {
         for (int u = left; u <= right; ++u) {
@@ -151,20 +152,20 @@ float elected(const Vote& problem, const float* closeness, Size size, int y, int
             const float weight = alike * closeness[(v - y + reach) * side + u - x + reach];
             const int label = clamped(int(problem.depth[there] * problem.per_frame + 0.5f), 0,
                                       problem.labels - 1);
-            histogram[label] += weight * problem.trust[there];
+            histogram[label] += double(weight * problem.trust[there]);
             *to++ = weight;
         }
     }
-    float best = -1.0f, present = 0.0f;
+    double best = -1.0, present = 0.0;
     const int own_label =
         clamped(int(depth * problem.per_frame + 0.5f), 0, problem.labels - 1);
     int mode = 0;
     for (int l = 0; l < problem.labels; ++l) {
-        float sum = 0.0f;
+        double sum = 0.0;
         for (int i = larger(l - problem.kin, 0); i <= smaller(l + problem.kin, problem.labels - 1);
              ++i) {
             const int away = i < l ? l - i : i - l;
-            sum += histogram[i] * (1.0f - float(away) / float(problem.kin + 1));
+            sum += histogram[i] * (1.0 - double(away) / double(problem.kin + 1));
         }
         if (sum > best) best = sum, mode = l;
         if (l == own_label) present = sum;
@@ -172,7 +173,7 @@ float elected(const Vote& problem, const float* closeness, Size size, int y, int
     const float chosen = float(mode) / problem.per_frame;
     const float away = chosen - depth;
     if (away <= problem.alike && -away <= problem.alike) return depth;
-    if (best < problem.clear * present) return depth;
+    if (best < double(problem.clear) * present) return depth;
     double total = 0.0, sum = 0.0;
     const float* from = weights;
     for (int v = top; v <= bottom; ++v) {
@@ -191,7 +192,8 @@ float elected(const Vote& problem, const float* closeness, Size size, int y, int
 void vote(const Vote& problem, const float* closeness, Size size, float* out, int threads) {
     const std::size_t side = std::size_t(2 * problem.reach + 1);
     for_row_blocks(size.height, 4, threads, [&](int, int first, int end) {
-        Buffer<float> histogram(std::size_t(problem.labels)), weights(side * side);
+        Buffer<double> histogram(std::size_t(problem.labels));
+        Buffer<float> weights(side * side);
         for (int y = first; y < end; ++y) {
             for (int x = 0; x < size.width; ++x) {
                 const std::ptrdiff_t here = std::ptrdiff_t(y) * size.width + x;
@@ -212,7 +214,7 @@ void liken(const Likeness& problem, const float* closeness, Size size, int y, in
     const float near = problem.near[here], far = problem.far[here];
     const float height = far > near ? far - near : near - far;
     const float within = problem.side * height;
-    float found[6] = {};
+    double found[6] = {};
     for (int v = larger(y - reach, 0); v <= smaller(y + reach, size.height - 1); ++v) {
         const float* weights = closeness + (v - y + reach) * (2 * reach + 1) - x + reach;
         for (int u = larger(x - reach, 0); u <= smaller(x + reach, width - 1); ++u) {
@@ -228,11 +230,11 @@ void liken(const Likeness& problem, const float* closeness, Size size, int y, in
             const float root = 1.0f / (1.0f + off * problem.precision);
             const float fourth = root * root * (root * root);
             const float weight = weights[u], alike = weight * (fourth * fourth);
-            float* to = found + (to_near <= within ? 0 : 3);
-            to[0] += weight, to[1] += alike, to[2] += alike * depth;
+            double* to = found + (to_near <= within ? 0 : 3);
+            to[0] += double(weight), to[1] += double(alike), to[2] += double(alike * depth);
         }
     }
-    for (int i = 0; i < 6; ++i) sums[i * pixels + here] = found[i];
+    for (int i = 0; i < 6; ++i) sums[i * pixels + here] = float(found[i]);
 }
 
 void likeness(const Likeness& problem, const float* closeness, Size size, float* sums, int threads) {
@@ -249,12 +251,12 @@ void likeness(const Likeness& problem, const float* closeness, Size size, float*
 
 // The depth that the pixels around which look like this one agree on; its own, if that is close.
 float settled(const Consensus& problem, const float* closeness, Size size, int y, int x,
-              float* histogram, float* closes, float* weights, float* said) {
+              double* histogram, float* closes, float* weights, float* said) {
     const int reach = problem.reach, width = size.width, channels = problem.channels;
     const std::ptrdiff_t here = std::ptrdiff_t(y) * width + x, pixels = size.pixels();
     const float* own = problem.picture + here * channels;
     const float per_frame = float(problem.bins - 1) / problem.last;
-    fill_with(histogram, problem.bins, 0.0f);
+    fill_with(histogram, problem.bins, 0.0);
     int count = 0;
     for (int v = larger(y - reach, 0); v <= smaller(y + reach, size.height - 1); ++v) {
         const float* close = closeness + (v - y + reach) * (2 * reach + 1) - x + reach;
@@ -270,14 +272,14 @@ float settled(const Consensus& problem, const float* closeness, Size size, int y
             const float rise =
                 problem.slopes[there] * float(y - v) + problem.slopes[pixels + there] * float(x - u);
             const float depth = smaller(larger(problem.depth[there] + rise, 0.0f), problem.last);
-            histogram[int(depth * per_frame + 0.5f)] += weight;
+            histogram[int(depth * per_frame + 0.5f)] += double(weight);
             closes[count] = close[u];
             weights[count] = weight;
             said[count++] = depth;
         }
     }
     for (int b = 1; b < problem.bins; ++b) histogram[b] += histogram[b - 1];
-    const float half = 0.5f * histogram[problem.bins - 1];
+    const double half = 0.5 * histogram[problem.bins - 1];
     int bin = 0;
     while (histogram[bin] < half) ++bin;
     const float median = float(bin) / per_frame, depth = problem.depth[here];
@@ -303,7 +305,7 @@ void consensus(const Consensus& problem, const float* closeness, Size size, floa
                int threads) {
     const std::size_t side = std::size_t(2 * problem.reach + 1);
     for_row_blocks(size.height, 4, threads, [&](int, int first, int end) {
-        Buffer<float> histogram(std::size_t(problem.bins));
+        Buffer<double> histogram(std::size_t(problem.bins));
         Buffer<float> closes(side * side), weights(side * side), said(side * side);
         for (int y = first; y < end; ++y) {
             for (int x = 0; x < size.width; ++x) {

@@ -43,6 +43,10 @@ struct Source {
     float floor, jump;
 };
 
+// A number that is added and taken off again leaves a multiple of 2⁻¹⁴: sums of these have no
+// rounding, so they do not depend on the order of the paths, which a mirrored image reverses.
+constexpr float COARSE = 768.0f;
+
 // new ← C + min(L, L(l ± 1) + P₁, min L + P₂) − min L of four paths; their sum goes into `total`.
 //
 // The path along the row was stored a moment ago, by vectors: loading it one label aside would have
@@ -50,8 +54,9 @@ struct Source {
 template <bool ADD>
 void step_of(const float* cost, int stride, float p1, const Source* source, float* const* target,
              float* floors, float* total) {
-    Lanes low[PATHS], before, along;
+    Lanes low[PATHS], before, along, coarse;
     for (int i = 0; i < PATHS; ++i) fill(low[i], NO_LABEL);
+    fill(coarse, COARSE);
     load(source[ABOVE].costs - LANES, before);
     load(source[ABOVE].costs, along);
     for (int l = 0; l < stride; l += LANES) {
@@ -82,7 +87,7 @@ void step_of(const float* cost, int stride, float p1, const Source* source, floa
             const Lanes reached = here + (best - source[i].floor);
             store(reached, target[i] + l);
             keep_smaller(low[i], reached);
-            sum = sum + reached;
+            sum = sum + ((reached + coarse) - coarse);
         }
         if (total != nullptr) store(sum, total + l);
     }
