@@ -116,7 +116,7 @@ class EdgeConstants:
     layer_step: float = 0.4
     sharp: float = 1.0
     robust: float = 36.0
-    occlusion: float = 0.65
+    occlusion: float = 0.7
     plausible: float = 0.72
     gained: float = 1.5
     direction: float = 0.85
