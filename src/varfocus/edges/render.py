@@ -70,7 +70,11 @@ def kernel(sigma: float) -> Float:
 
 
 def convolved(planes: Float, taps: Float) -> Float:
-    """Return planes ``(P, h, w)`` filtered by the same taps along both axes, border replicated."""
+    """Return planes ``(P, h, w)`` filtered along both axes, border replicated.
+
+    The taps are symmetric: those on either side are added in pairs, and mirrored planes give
+    mirrored results, to the last bit.
+    """
     if engine.accepts(planes, taps):
         return kernels.convolved(planes, taps)
     if taps.size == 1:

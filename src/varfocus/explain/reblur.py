@@ -224,13 +224,15 @@ def gate_at(G: Float, label: NDArray[np.intp]) -> Float:
 
 def likely(G: Float) -> Float:
     r"""Return exp(−2(G − min_l G)): G is half the exponent of a likelihood."""
-    likelihood: Float = np.exp(np.float32(2.0) * (G.min(axis=0) - G))
-    return likelihood
+    return _likely(G, G)
 
 
 def likely_at(G: Float, label: NDArray[np.intp]) -> Float:
     """Return how likely one label of each pixel is beside its likeliest, ``(H, W)``."""
-    values = np.take_along_axis(G, label[None], axis=0)[0]
+    return _likely(np.take_along_axis(G, label[None], axis=0)[0], G)
+
+
+def _likely(values: Float, G: Float) -> Float:
     likelihood: Float = np.exp(np.float32(2.0) * (G.min(axis=0) - values))
     return likelihood
 
